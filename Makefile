@@ -73,7 +73,7 @@ WORLD_TESTS = $(WORLD) $(PYTEST) -p world.ports tests/world
 .PHONY: help setup demo test test-all test-rest units timing costs coverage coverage-units lint types check clean bench docs
 .PHONY: test-python repeats release lab lab-stop conformance chaos world world-tests assets assets-build assets-check
 .PHONY: otlp-sdks zuul-trial upgrade-trial archive-s3 archive-swift statistics pictures containers hosts soak truth growth-truth what-if audit
-.PHONY: stream-truth overload-truth user-search-truth
+.PHONY: stream-truth overload-truth user-search-truth group-truth
 .PHONY: sbom lowest words mutants house elastic far crowd world-day
 
 help:
@@ -94,6 +94,7 @@ help:
 	@echo "make chaos   runs under random faults, judged by the server under load (docs/chaos.md)"
 	@echo "make growth-truth  plants laws of growth in a service, and counts how often each is named"
 	@echo "make stream-truth  times of streamed events beside a client that only logs them"
+	@echo "make group-truth  plants slow steps in groups of steps at once, and counts how they are named"
 	@echo "make overload-truth  overloads planted services in virtual time, and counts the right verdicts"
 	@echo "make user-search-truth  searches the users of drawn services in virtual time, and counts the right intervals"
 	@echo "make truth   plants known causes and values, and compares them with what is printed (docs/truth.md)"
@@ -288,6 +289,11 @@ growth-truth: $(VENV)/.ready
 stream-truth: EVENTS = 2000
 stream-truth: $(VENV)/.ready
 	PYTHONPATH=tests $(BIN)/python -m truth.streams --events $(EVENTS)
+
+# a minute of one core; the machine may be busy
+group-truth: ROUNDS = 100
+group-truth: $(VENV)/.ready
+	PYTHONPATH=tests $(BIN)/python -m truth.groups --rounds $(ROUNDS)
 
 # a few minutes of one core, in virtual time, so that the machine may be busy
 overload-truth: ROUNDS = 20

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from osbench.common.errors import UsageError
-from osbench.coordinator.front.cli.base import CommandSettings, echo, with_settings, write_file
+from osbench.coordinator.front.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.front.cli.options.option_rules import Alternatives, Rule, RuledCommand
 from osbench.coordinator.front.cli.options.option_table import OptionSet, option, option_set
 from osbench.coordinator.front.cli.options.shared_options import archive_url, quiet_flag
@@ -27,6 +27,7 @@ from osbench.edges.certificate.certificate_file import (
 from osbench.edges.certificate.certificate_page import certificate_markdown, certificate_page
 from osbench.edges.certificate.certificate_sentences import headline
 from osbench.edges.certificate.certified_files import named_run, require_separate
+from osbench.edges.certificate.output_files import replace_file
 from osbench.edges.certificate.passphrase import new_passphrase, passphrase_of
 from osbench.edges.certificate.refusal import CertificateRefused
 from osbench.edges.certificate.run_evidence import evidence_of
@@ -164,8 +165,8 @@ def certify(
         task, task_plugins = read_task(str(sealing.task), settings.conf, options)
         require_same_task(evidence, task, task_plugins)
     seal = seal_of(evidence, key.public, plugins, sealing.task)
-    content = sealed_content(SealedStatement(evidence=evidence, seal=seal), key)
     try:
+        content = sealed_content(SealedStatement(evidence=evidence, seal=seal), key)
         certificate = parse_certificate(content)
     except ValueError as error:
         raise CertificateRefused(f"run {evidence.run_id} cannot be sealed: {error}") from None
@@ -179,11 +180,11 @@ def _write(certificate: Certificate, content: bytes, output: SealedOutputOptions
     # a reader of the page does not know the key
     verified = Verified(certificate=certificate, is_known_key=False, has_files=True, has_task=False)
     path = output.output or Path(f"{certificate.evidence.run_id}{SUFFIX}")
-    write_file(path, content.decode("ascii"))
+    replace_file(path, content.decode("ascii"))
     if output.page is not None:
-        write_file(output.page, certificate_page(verified, path.name))
+        replace_file(output.page, certificate_page(verified, path.name))
     if output.markdown is not None:
-        write_file(output.markdown, certificate_markdown(verified))
+        replace_file(output.markdown, certificate_markdown(verified))
 
 
 def _size_of(path: Path) -> int:

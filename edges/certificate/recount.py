@@ -119,23 +119,9 @@ def count_again(directory: RunDirectory, plugins: Plugins) -> Recount:
     """Count a finished run again. Reads all of its journal and blocks.
 
     Raises DamagedRun for damaged files, CertificateRefused if the run cannot be counted here: a
-    plug-in is missing, the runner reads a file that the run directory does not have, or files do
-    not fit each other.
+    plug-in is missing, or the runner reads a file that the run directory does not have. Files that
+    do not fit each other raise any exception.
     """
-    try:
-        return _count_again(directory, plugins)
-    except OsbenchError:
-        raise
-    # others may have written the files, and plug-ins read them
-    except Exception as error:
-        reason = plain(f"{type(error).__name__}: {error}", 200)
-        raise CertificateRefused(
-            f"run {directory.path.name} cannot be counted again: its files do not fit each other"
-            f" ({reason})"
-        ) from error
-
-
-def _count_again(directory: RunDirectory, plugins: Plugins) -> Recount:
     manifest, timeline = directory.read("run.json"), read_timeline(directory)
     if manifest is None or timeline is None:
         missing = "run.json" if manifest is None else "timeline"

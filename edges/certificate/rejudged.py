@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from osbench.common.plugin.scripted_runner import ScriptedRunner
 from osbench.common.plugin.sla import Verdict
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.report.exit_code import AROUND, exit_code
@@ -67,7 +68,11 @@ def judged_again(counted: Recount, report: Report) -> tuple[JudgedWorkload, ...]
         for (one, reported), found in zip(pairs, verdicts, strict=True)
     ]
     judged: list[JudgedWorkload] = []
-    differences: list[str] = []
+    differences = [
+        f"workload {number} {fault}"
+        for number, pair in enumerate(pairs)
+        for fault in _other_load(*pair, counted.changes)
+    ]
     for number, (outcome, reported) in enumerate(zip(outcomes, report.workloads, strict=True)):
         found, left = _merged_report(measured_workload(outcome, None), reported)
         judged.append(JudgedWorkload(report=found, reported_criteria=left))
@@ -87,6 +92,23 @@ def judged_again(counted: Recount, report: Report) -> tuple[JudgedWorkload, ...]
             f"run {report.run_id}: summary.json does not follow from journal and blocks: {text}"
         )
     return tuple(judged)
+
+
+def _other_load(one: CountedWorkload, reported: WorkloadReport, changes: int) -> Iterator[str]:
+    """Yield a phrase for each part of the task in run.json that the load contradicts."""
+    task, runner = one.workload, one.runner
+    if reported.scenario != task.scenario:
+        yield (
+            f"is of the scenario {plain(reported.scenario, 60)}, and run.json of"
+            f" {plain(task.scenario, 60)}"
+        )
+    is_whole = not (one.offered.cut_short or changes or task.args_from or reported.unbegun)
+    if runner.OPEN or isinstance(runner, ScriptedRunner) or not is_whole:
+        # the number depends on more than the task
+        return
+    planned, found = runner.planned, one.results.ledger.accounting().planned
+    if planned is not None and planned != found:
+        yield f"had {found:,} iterations, and run.json plans {planned:,}"
 
 
 def _verdicts(one: CountedWorkload, reported: WorkloadReport) -> tuple[Verdict, ...]:

@@ -63,6 +63,15 @@ def evidence_of(directory: RunDirectory, plugins: Plugins) -> RunEvidence:
         raise OsbenchError(
             f"cannot read run {directory.path.name}: {reason_of(error)}; make its files readable"
         ) from None
+    except OsbenchError:
+        raise
+    # others may have written the files, and plug-ins read them
+    except Exception as error:
+        reason = plain(f"{type(error).__name__}: {error}", 200)
+        raise CertificateRefused(
+            f"run {directory.path.name} cannot be counted again: its files do not fit each other"
+            f" ({reason})"
+        ) from error
 
 
 def _evidence(directory: RunDirectory, plugins: Plugins) -> RunEvidence:

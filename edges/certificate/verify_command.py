@@ -19,7 +19,6 @@ from osbench.coordinator.front.cli.base import (
     echo_json,
     warn_of_plugins,
     with_settings,
-    write_file,
 )
 from osbench.coordinator.front.cli.options.option_rules import Alternatives, RuledCommand
 from osbench.coordinator.front.cli.options.option_table import OptionSet, option, option_set
@@ -41,6 +40,7 @@ from osbench.edges.certificate.certified_files import (
     require_separate,
     unpacked_run,
 )
+from osbench.edges.certificate.output_files import replace_file
 from osbench.edges.certificate.refusal import CertificateRefused
 from osbench.edges.certificate.sealing import file_sha256
 from osbench.edges.certificate.signing_key import PublicKey
@@ -188,9 +188,9 @@ def _show(verified: Verified, file: Path, output: VerifiedOutputOptions) -> None
     else:
         _print(document)
     if output.page is not None:
-        write_file(output.page, page)
+        replace_file(output.page, page)
     if output.markdown is not None:
-        write_file(output.markdown, markdown)
+        replace_file(output.markdown, markdown)
 
 
 def _document(verified: Verified) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Mapping, Sequence
 from time import monotonic_ns
 from typing import Any
+from urllib.parse import urlsplit
 
 import pycurl
 from urllib3 import ProxyManager
@@ -27,6 +28,9 @@ from osbench.worker.http.other_clients.turned_adapter import TurnedAdapter
 
 #: CURLOPT_MAXLIFETIME_CONN of libcurl 7.80, seconds; pycurl may have no name for it.
 _MAX_LIFETIME = 314
+
+#: Targets whose numbers of requests are kept.
+_TARGETS = 64
 
 #: Rule on ends, source addresses (None: the system chooses), and the counter of ends.
 Parts = tuple[EndRule, SourceAddresses | None, EndedConnections]
@@ -52,8 +56,10 @@ class _RuledCurl:
         self._rule, sources, self._ended = parts
         self._source = sources.next_of_any() if sources is not None else ""
         self._curl = pycurl.Curl()
-        #: Requests that may still begin over the present connection.
-        self._left = 0
+        #: Address and proxy of the next request.
+        self._target: dict[int, str] = {}
+        #: Requests that may still begin over the connection to a proxy, or through it to a host.
+        self._left: dict[tuple[str, str], int] = {}
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._curl, name)
@@ -65,16 +71,33 @@ class _RuledCurl:
             curl.setopt(pycurl.INTERFACE, f"host!{self._source}")
         if rule.max_age_s:
             curl.setopt(_MAX_LIFETIME, max(1, math.floor(rule.drawn_age_s())))
-        # 0: the next one may open a connection that is to have one request
-        if rule.max_requests and (self._left == 1 or rule.max_requests == 1):
-            curl.setopt(pycurl.FORBID_REUSE, 1)
-            self._ended.add("max_requests")
+
+    def setopt(self, option: int, value: Any) -> None:
+        if option in (pycurl.URL, pycurl.PROXY):
+            self._target[option] = value
+        self._curl.setopt(option, value)
 
     def perform(self) -> None:
-        self._curl.perform()
-        if self._curl.getinfo(pycurl.NUM_CONNECTS):
-            self._left = self._rule.drawn_requests()
-        self._left -= 1
+        curl, rule, target = self._curl, self._rule, self._connection_key()
+        # without a number yet: this request opens a connection, perhaps one for a single request
+        is_last = bool(rule.max_requests) and self._left.get(target, rule.max_requests) == 1
+        if is_last:
+            curl.setopt(pycurl.FORBID_REUSE, 1)
+            self._ended.add("max_requests")
+        curl.perform()
+        if curl.getinfo(pycurl.NUM_CONNECTS):
+            self._left[target] = rule.drawn_requests()
+        self._left[target] = self._left.get(target, 0) - 1
+        if is_last:
+            del self._left[target]
+        elif len(self._left) > _TARGETS:
+            # libcurl keeps fewer connections
+            del self._left[next(iter(self._left))]
+
+    def _connection_key(self) -> tuple[str, str]:
+        """Return proxy and origin; "" for the origin of a request that the proxy itself makes."""
+        url = urlsplit(self._target.get(pycurl.URL, ""))
+        return self._target.get(pycurl.PROXY, ""), url.netloc if url.scheme == "https" else ""
 
 
 class RuledRequestsClient(RequestsClient):

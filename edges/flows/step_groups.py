@@ -11,6 +11,7 @@ from osbench.common.plugin.atomic import ActionTimer
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.secrets.hiding import HIDDEN
 from osbench.edges.flows.member_values import MemberValues, SharedLogin
+from osbench.worker.engine.failures import resource_of
 from osbench.worker.scenarios.flow.flow_steps import CommonParts, Flow, FlowStep, Relogin
 from osbench.worker.scenarios.flow.placeholders import FilledValues
 from osbench.worker.scenarios.flow.response_parts import hidden_in
@@ -53,8 +54,9 @@ class StepGroup(FlowStep):
 
         Does nothing if `when` is given and not true. Members see the values that were saved before;
         their own are in `values` afterwards, also if a member fails. Raises the exception of the
-        first member, by order, that failed: its message begins with the names of group and member,
-        and ends with how many failed. If the caller is cancelled, all members are.
+        first member, by order, that failed, but rather one for want of the host's resources: its
+        message begins with the names of group and member, and ends with how many failed. If the
+        caller is cancelled, all members are.
         """
         for _ in range(self._times(values)):
             with ActionTimer(scenario, self.name):
@@ -91,11 +93,12 @@ class StepGroup(FlowStep):
         if save or user.hidden:
             # each member has set it in its own task
             HIDDEN.set(lambda text: hidden_in(text, user, save))
-        failed = [number for number, error in enumerate(ended) if error is not None]
+        failed = [(number, error) for number, error in enumerate(ended) if error is not None]
         if failed:
-            error = ended[failed[0]]
-            assert error is not None
-            raise self._placed_error(self.members[failed[0]].name, error, len(failed))
+            # that the generator lacks something counts for the iteration, not as the service's
+            lacking = (one for one in failed if resource_of(one[1]))
+            number, error = next(lacking, failed[0])
+            raise self._placed_error(self.members[number].name, error, len(failed))
 
     def _placed_error(self, member: str, error: BaseException, failed: int) -> BaseException:
         """Return the exception to raise for `error` of a member, with its place in the message.

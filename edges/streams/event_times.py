@@ -10,8 +10,8 @@ from osbench.common.plugin.atomic import WIDTH, Recorder
 #: the next.
 EVENT_ACTIONS = FIRST_EVENT, BETWEEN_EVENTS = "first event", "between events"
 
-#: Atomic actions of an iteration up to which each time between events is recorded; and times that
-#: every stream may record.
+#: Atomic actions of an iteration, also of its streams side by side, up to which each time between
+#: events is recorded; and times that every stream may record.
 MOST_ACTIONS = 10_000
 _LEAST = 100
 
@@ -19,9 +19,9 @@ _LEAST = 100
 class EventTimes:
     """Records when the events of one stream came, in bounded memory.
 
-    An iteration may have `MOST_ACTIONS` actions. After that, the recorded times between events of a
-    stream are a random sample of all of them, each with equal chance (algorithm R: Vitter, Random
-    Sampling with a Reservoir, 1985), and the longest of the others.
+    Once the iteration has `MOST_ACTIONS` actions, the recorded times between events of a stream are
+    a random sample of all of them, each with equal chance (algorithm R: Vitter, Random Sampling
+    with a Reservoir, 1985), and the longest of the others.
     """
 
     __slots__ = (
@@ -30,8 +30,8 @@ class EventTimes:
         "_first",
         "_lines",
         "_longest_left",
-        "_most",
         "_parent",
+        "are_sampled",
         "begun_ns",
         "count",
         "first_ns",
@@ -44,7 +44,8 @@ class EventTimes:
         self._parent = recorder.open
         number = recorder.names.number
         self._first, self._between = number(FIRST_EVENT), number(BETWEEN_EVENTS)
-        self._most = max(_LEAST, MOST_ACTIONS - len(self._actions) // WIDTH)
+        #: Some times between events are not recorded.
+        self.are_sampled = False
         #: Positions in the actions of the sampled times between events.
         self._lines: list[int] = []
         #: Nanoseconds of the longest time that is not in the sample, and its position; -1: none.
@@ -53,11 +54,6 @@ class EventTimes:
         self.begun_ns = self.first_ns = self.last_ns = 0
         #: Events so far.
         self.count = 0
-
-    @property
-    def are_sampled(self) -> bool:
-        """Return whether some times between events are not recorded."""
-        return self.count - 1 > self._most
 
     def add(self, at_ns: int) -> None:
         """Record an event that came at a time of the monotonic clock, ns."""
@@ -68,12 +64,17 @@ class EventTimes:
             # an action that ends at 0 has not ended
             self._actions += (self._first, self._parent, self.begun_ns, at_ns, 0)
             return
-        if len(self._lines) < self._most:
+        if not self.are_sampled:
+            # other streams of the iteration may run meanwhile
+            self.are_sampled = (
+                len(self._lines) >= _LEAST and len(self._actions) > MOST_ACTIONS * WIDTH
+            )
+        if not self.are_sampled:
             self._lines.append(len(self._actions))
             self._actions += (self._between, self._parent, before_ns, at_ns, 0)
             return
         place = random.randrange(self.count - 1)  # noqa: S311 - a sample, not secrets
-        if place < self._most:
+        if place < len(self._lines):
             line = self._lines[place]
             left_ns = self._actions[line + 2 : line + 4]
             self._actions[line + 2 : line + 4] = (before_ns, at_ns)

@@ -15,8 +15,9 @@ from osbench.worker.http.wire.response_head import CHUNKED, ResponseHead
 
 #: Bytes of the beginning of a body that are kept for `run --once`.
 SHOWN_BYTES = 16 * 1024
-#: Bytes that one received piece may decode to: other users of a loop wait for it.
-_DECODED_LIMIT = 64 << 20
+#: Bytes that one received piece may decode to, without and with events that are looked for, and
+#: events in it: other users of a loop wait for it, some seconds at most.
+_DECODED_LIMIT, _SPLIT_LIMIT, _EVENTS_LIMIT = 64 << 20, 16 << 20, 500_000
 #: Characters of a content type in messages.
 _TYPE_CHARS = 100
 
@@ -90,22 +91,27 @@ class StreamBody(UnkeptBody):
     def append(self, data: bytes, /) -> None:
         """Take the next bytes of the body. Raises BadResponse for wrong codings and events."""
         self.body_bytes += len(data)
+        if self.is_full:
+            # what came with the last event is counted as bytes only
+            return
         pieces = (data,) if self._coded is None else self._coded.feed(data)
-        decoded_bytes = 0
+        decoded_bytes, before = 0, self.times.count
+        limit = _SPLIT_LIMIT if self.wish.events else _DECODED_LIMIT
         for piece in pieces:
             decoded_bytes += len(piece)
-            if decoded_bytes > _DECODED_LIMIT:
-                raise BadEvent(
-                    f"{len(data):,} bytes of the stream decode to more than"
-                    f" {_DECODED_LIMIT >> 20} MiB"
-                )
+            if decoded_bytes > limit or self.times.count - before > _EVENTS_LIMIT:
+                found = f"{limit >> 20} MiB"
+                if self.wish.events:
+                    found += f", or {_EVENTS_LIMIT:,} events"
+                raise BadEvent(f"{len(data):,} bytes of the stream decode to more than {found}")
             if len(self.shown) < self._most_shown:
                 self.shown += piece[: self._most_shown - len(self.shown)]
-            self._take(self._splitter.feed(piece))
+            if self._take(self._splitter.feed(piece)):
+                return
 
     def end_chunk(self) -> None:
         """Note that a chunk of the transfer coding has ended."""
-        if self.wish.events == "chunks":
+        if self.wish.events == "chunks" and not self.is_full:
             self._take((b"",))
 
     def end(self) -> None:
@@ -113,19 +119,22 @@ class StreamBody(UnkeptBody):
         if self.ended:
             return
         self.ended = True
+        if self.is_full:
+            return
         if self._coded is not None:
             self._coded.end()
         self._take(self._splitter.end())
 
-    def _take(self, events: Iterable[bytes]) -> None:
+    def _take(self, events: Iterable[bytes]) -> bool:
+        """Record events; return whether the wish is fulfilled, so that no more are to be read."""
         most = self.wish.max_events
         for event in events:
-            # what came with the last event is counted as bytes only
-            if self.is_full:
-                continue
             self.times.add(self.arrived_ns)
             found = bool(self._until) and self._until in event
-            self.is_full = found or self.times.count == most
+            if found or self.times.count == most:
+                self.is_full = True
+                return True
+        return False
 
     def look(self) -> bool:
         """Return False: all of the body was decoded as it came."""

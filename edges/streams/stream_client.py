@@ -6,8 +6,10 @@ counts, over connections that only streams use.
 
 from __future__ import annotations
 
+import logging
 import threading
 import weakref
+from asyncio import CancelledError
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from time import monotonic_ns
@@ -26,6 +28,7 @@ from osbench.edges.streams.stream_connections import (
     with_stream_connections,
 )
 from osbench.edges.streams.stream_wish import StreamWish
+from osbench.worker.engine.engine import IterationTimeout
 from osbench.worker.http.addresses import shown_url
 from osbench.worker.http.blocking_driver import drive
 from osbench.worker.http.exchange_steps import Wrap
@@ -38,6 +41,8 @@ from osbench.worker.http.user.request_base import AskedRequest
 from osbench.worker.http.wire.cookies import Cookies
 from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.raw_response import RawResponse
+
+LOG = logging.getLogger(__name__)
 
 #: Titles of the charts of rates, by action.
 EVENT_RATE = "Rate of events in a stream, per second"
@@ -73,6 +78,8 @@ class StreamClient:
         """`clients`: of the workload, whose rules, limits and header lines apply."""
         self._threads, self._loops = clients._of_threads, clients._of_loop
         self._by_thread = _StreamPool()
+        #: Streams that ended with their iterations.
+        self._ended = 0
         # for its connections only
         self._pools = LoopClient(clients._of_run, clients._bound)
 
@@ -141,12 +148,27 @@ class StreamClient:
                 raise
             said = f"{error}; {body.so_far(clock.monotonic_ns())}"
             raise type(error)(said) from error
+        except (CancelledError, IterationTimeout):
+            if body.begun:
+                self._note_end(asked.name, body.so_far(clock.monotonic_ns()))
+            raise
         if body.times.are_sampled:
             name = f"{asked.name}: each time between events is recorded"
             scenario.verify(f"{name} (an iteration records {MOST_ACTIONS:,} actions)", False)
         if body.problem:
             raise WrongStream(asked.name, body.problem)
         _add_rates(scenario, asked.name, body)
+
+    def _note_end(self, name: str, progress: str) -> None:
+        """Log a stream that ended with its iteration, as by its timeout, if it is the 1st, 10th...
+
+        The failure of the iteration is the engine's, which does not know streams.
+        """
+        with _LOCK:
+            self._ended += 1
+            number = self._ended
+        if str(number).strip("0") == "1":
+            LOG.info("%s: stream %d that ended with its iteration; %s", name, number, progress)
 
 
 def _blocking_connection(step: Wrap) -> StreamConnection:

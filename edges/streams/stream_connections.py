@@ -25,6 +25,8 @@ T = TypeVar("T")
 _LINES_AT_ONCE = 4096
 #: The kernel rounds the limit of a wait.
 _ROUNDED_NS = 5_000_000
+#: A wait may end so much after the end that the wish names, seconds.
+_NEAR_S = 0.001
 
 
 class StreamConnection(SocketConnection):
@@ -75,7 +77,8 @@ class StreamConnection(SocketConnection):
             super()._bound(limits, begun_ns)
         if until_ns:
             left_s = max(until_ns - clock.monotonic_ns(), 1) / 1e9
-            if not 0 < self._limited_s <= left_s * 1.1:
+            # not about, as the limit of a request: a stream that rests would be read for longer
+            if not 0 < self._limited_s <= left_s + _NEAR_S:
                 self._limit(left_s)
 
 

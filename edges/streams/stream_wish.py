@@ -15,6 +15,8 @@ BYTES = "bytes"
 KINDS = ("sse", "lines", "json", "chunks", BYTES)
 #: Most events that `max_events` may name.
 _MOST_EVENTS = 10**9
+#: Longest `read_for`, seconds: 30 years; its nanoseconds fit into 64 bits.
+_MOST_S = 10**9
 _KEYS = ("events", "read_for", "until", "max_events")
 
 
@@ -43,7 +45,8 @@ class StreamWish:
         return _wish(*(given.get(key) for key in _KEYS))
 
 
-@lru_cache(256)
+# 1 and 1.0 are two texts
+@lru_cache(256, typed=True)
 def _wish(events: str | None, read_for: Any, until: Any, max_events: int | None) -> StreamWish:
     return StreamWish(
         events="" if events in (None, BYTES) else events,
@@ -72,10 +75,10 @@ def problems(given: Mapping[str, Any]) -> Iterator[str]:
     events, until, most = given.get("events"), given.get("until"), given.get("max_events")
     if events is not None and events not in KINDS:
         yield f"events of stream must be {', '.join(KINDS[:-1])} or {KINDS[-1]}, got {events!r}"
-    if "read_for" in given and _seconds(given["read_for"]) is None:
+    if "read_for" in given and not 0 < (_seconds(given["read_for"]) or 0) <= _MOST_S:
         yield (
-            "read_for of stream must be seconds above 0, or a duration such as 2s;"
-            f" got {given['read_for']!r}"
+            f"read_for of stream must be seconds above 0, at most {_MOST_S:,}, or a duration such"
+            f" as 2s; got {given['read_for']!r}"
         )
     if until is not None and (isinstance(until, Mapping | list | bool) or not str(until)):
         yield f"until of stream must be a text of the last event, got {until!r}"

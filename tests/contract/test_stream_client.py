@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import logging
 import socket
 import ssl
 import struct
@@ -294,13 +295,14 @@ def large_comments() -> bytes:
     return gzip.compress(b":\n" * (50 << 20), 9)
 
 
-def test_a_coded_stream_that_keeps_the_loop_is_refused(client):
+@pytest.mark.parametrize(("wish", "limit"), [({"read_for": PATIENCE_S}, 64), (SSE, 16)])
+def test_a_coded_stream_that_keeps_the_loop_is_refused(client, wish, limit):
     fields = ("Content-Encoding: gzip", f"Content-Length: {len(large_comments())}")
     with (
         scripted(partial(send_all, (head(*fields) + large_comments(),))) as server,
-        pytest.raises(BadEvent, match="of the stream decode to more than 64 MiB"),
+        pytest.raises(BadEvent, match=f"of the stream decode to more than {limit} MiB"),
     ):
-        client.read(server.url, {"read_for": PATIENCE_S})
+        client.read(server.url, wish)
 
 
 def test_a_line_that_is_not_json_and_an_endless_line_fail(client):
@@ -398,7 +400,8 @@ def test_a_stream_over_tls_and_its_end(client, tmp_path):
 
 
 @pytest.mark.parametrize("kind", DRIVERS[1:])
-def test_a_cancelled_stream_keeps_its_events_and_bytes(kind):
+def test_a_cancelled_stream_keeps_its_events_and_bytes(kind, caplog):
+    caplog.set_level(logging.INFO)
     iteration = Scenario({})
     sent = CHUNKED + b"".join(map(chunk, WORDS))
     with streaming(kind) as client, scripted(partial(send_all, (sent,))) as server:
@@ -418,6 +421,10 @@ def test_a_cancelled_stream_keeps_its_events_and_bytes(kind):
         assert server.connections == 2
     assert before["received"].tolist() == [len(sent)]
     assert events_of(iteration) == THREE
+    # the failure of the iteration does not know them
+    body = len(sent) - len(CHUNKED)
+    said = f"chat: stream 1 that ended with its iteration; 3 events and {body - 15} bytes of the"
+    assert said in caplog.text
 
 
 @pytest.mark.parametrize("kind", DRIVERS)

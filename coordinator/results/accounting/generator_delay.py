@@ -169,7 +169,7 @@ class UndisturbedStatistics:
 
     def __init__(self, statistics: WorkloadStatistics, delay: GeneratorDelay) -> None:
         self._statistics = statistics
-        self._delay = delay
+        self.delay = delay
         self.checks = statistics.checks
         self.drill = statistics.undisturbed_drill
         self.first_start = statistics.first_start
@@ -178,31 +178,31 @@ class UndisturbedStatistics:
     def count(self, state: str) -> int:
         """Number of iterations in a state."""
         found = self._statistics.count(state)
-        return max(0, found - self._delay.failed) if state == "failed" else found
+        return max(0, found - self.delay.failed) if state == "failed" else found
 
     @property
     def ok_per_s(self) -> float | None:
         """Successful iterations per second; more by the share of time that a process was late."""
         rate = self._statistics.ok_per_s
-        return None if rate is None else rate / max(1 - self._delay.share, SHARE_LEAST)
+        return None if rate is None else rate / max(1 - self.delay.share, SHARE_LEAST)
 
     @property
     def service(self) -> Times:
         """Service times."""
-        return _UndisturbedTimes(self._statistics.service, self._delay)
+        return _UndisturbedTimes(self._statistics.service, self.delay)
 
     @property
     def response(self) -> Times:
         """Response times: service times if late starts are the generator's."""
-        if self._delay.starts_are_own:
+        if self.delay.starts_are_own:
             return self.service
-        return _UndisturbedTimes(self._statistics.response, self._delay)
+        return _UndisturbedTimes(self._statistics.response, self.delay)
 
     @property
     def actions(self) -> Mapping[str, Times]:
         """Durations of atomic actions by name."""
         return {
-            name: _UndisturbedTimes(times, self._delay)
+            name: _UndisturbedTimes(times, self.delay)
             for name, times in self._statistics.actions.items()
         }
 
@@ -210,9 +210,9 @@ class UndisturbedStatistics:
     def start_lag(self) -> Histogram:
         """Start lags: none if they are the generator's."""
         lags = self._statistics.start_lag
-        if self._delay.starts_are_own:
+        if self.delay.starts_are_own:
             return lags.with_highest(np.zeros(1, np.int64), np.array([lags.count]))
-        return self._delay.without(lags)
+        return self.delay.without(lags)
 
 
 class _UndisturbedTimes:

@@ -80,7 +80,7 @@ class RequestTimes(sla.Sla):
         percent, action = limit.get("p", 95), limit.get("action", "")
         of = limit.get("of", self.OF)
         event = EVENTS.get(of, "")
-        times = _event_times(statistics, event, action) if event else counted
+        times = _event_times(statistics, event, action) if event else _judged(counted, statistics)
         about = event or "first bytes"
         name = f"p{percent:g} of {about}{f' of {action}' if action else ''}"
         if not times.count:
@@ -91,6 +91,16 @@ class RequestTimes(sla.Sla):
             value <= round(limit["max_s"] * 1e9),
             f"{name} {duration(value / 1e9)}, allowed {duration(limit['max_s'])}",
         )
+
+
+def _judged(counted: sla.Histogram, statistics: sla.Statistics) -> sla.Histogram:
+    """Return times as `statistics` has them: without the generator's delays if it leaves those out.
+
+    Rows without the delays have the times of their requests as they were measured.
+    """
+    delay = getattr(statistics, "delay", None)
+    found: sla.Histogram = counted if delay is None else delay.without(counted)
+    return found
 
 
 def limits_of(config: Any) -> Sequence[Mapping[str, Any]]:

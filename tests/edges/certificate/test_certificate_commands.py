@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,6 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from helpers.certified_runs import RUN, PlannedRun, certified_run
+from osbench.common.ports import disk
 from osbench.coordinator.front.cli.group import Group
 from osbench.edges.certificate.certify_command import certify
 from osbench.edges.certificate.passphrase import VARIABLE
@@ -289,3 +292,43 @@ def test_a_certificate_that_cannot_be_written_is_an_error_with_a_remedy(
 
     assert found.exit_code == 2
     assert "cannot write" in found.output
+
+
+def test_a_full_disk_leaves_the_certificate_of_before(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    certified_run(tmp_path / "data")
+    desk.file.write_text("of before")
+
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(disk, "fsync", full)
+        found = desk.certify("last")
+
+    assert found.exit_code == 2
+    assert f"cannot write {desk.file}: no space left on device" in found.output
+    assert desk.file.read_text() == "of before"
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_certificate_is_for_others_to_read_and_an_existing_file_keeps_its_mode(
+    desk: Desk, tmp_path: Path
+) -> None:
+    certified_run(tmp_path / "data")
+    page, link = tmp_path / "page.html", tmp_path / "link.html"
+    page.write_text("")
+    page.chmod(0o640)
+    link.symlink_to(page)
+    before = os.umask(0o022)
+    try:
+        assert desk.certify("last", "--page", str(link)).exit_code == 0
+        assert desk.certify("last", "--markdown", "/dev/null").exit_code == 0
+    finally:
+        os.umask(before)
+
+    assert desk.file.stat().st_mode & 0o777 == 0o644
+    assert page.stat().st_mode & 0o777 == 0o640
+    assert link.is_symlink()
+    assert "<html" in page.read_text()

@@ -267,6 +267,23 @@ def test_a_block_of_another_run_is_refused(tmp_path: Path) -> None:
     assert "belongs to run 20260401-120000-ffffff" in said
 
 
+CLAIMED: dict[str, Callable[[Any], None]] = {
+    "had 59 iterations, and run.json plans 59,000": lambda one: one["runner"]["constant"].update(
+        times=59_000
+    ),
+    "and run.json of Shop.buy_all": lambda one: one.update(scenario="Shop.buy_all"),
+}
+
+
+@pytest.mark.parametrize("said", CLAIMED)
+def test_a_task_that_asks_for_more_than_was_made_is_refused(tmp_path: Path, said: str) -> None:
+    changed = changed_json(
+        certified_run(tmp_path), "run.json", lambda one: CLAIMED[said](one["workloads"][0])
+    )
+
+    assert said in refusal(changed)
+
+
 HOSTILE: dict[str, Callable[[Any], None]] = {
     "no workloads": lambda one: one.update(workloads=None),
     "two runners": lambda one: one["workloads"][0]["runner"].update(rps={"rps": 1}),
@@ -278,6 +295,7 @@ HOSTILE: dict[str, Callable[[Any], None]] = {
     "a file": lambda one: one["workloads"][0].update(runner={"replay": {"file": "/dev/zero"}}),
     "no criteria": lambda one: one["workloads"][0].update(sla=7),
     "another run": lambda one: one.update(run_id="x"),
+    "phases of a drill": lambda one: one["workloads"][0].update(phases={"a": 1}),
 }
 
 

@@ -324,6 +324,22 @@ def test_each_request_to_a_proxy_opens_a_connection_if_one_is_the_limit(
     assert sizes(plain_server.taken()) == [1] * 5
 
 
+def test_libcurl_keeps_the_rule_if_a_thread_has_several_connections(
+    plain_server, monkeypatch
+) -> None:
+    monkeypatch.delenv("no_proxy", raising=False)
+    clients = HttpClients([], wish={"connections": {"max_requests": 4}})
+
+    with recording_server() as other:
+        for _ in range(REQUESTS):
+            for proxy in (plain_server, other):
+                monkeypatch.setenv("http_proxy", proxy.url)
+                clients.blocking_status("GET", "http://a.invalid/", [], {}, Recorder(Names()))
+
+        assert max(sizes(other.taken())) <= 4
+    assert max(sizes(plain_server.taken())) <= 4
+
+
 # the task
 
 

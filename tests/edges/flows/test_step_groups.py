@@ -15,6 +15,7 @@ from osbench.common.secrets.hiding import HIDDEN
 from osbench.edges.flows.group_checks import without_groups
 from osbench.edges.flows.grouped_http_flow import GroupedHttpFlow
 from osbench.edges.flows.step_groups import GroupedFlow, MemberFailed
+from osbench.worker.engine.failures import resource_of
 from osbench.worker.http import jsonpath
 from osbench.worker.http.user.expectations import UnexpectedStatus
 from osbench.worker.http.user.request_base import Base
@@ -216,6 +217,17 @@ def test_each_kind_of_error_names_its_member(error, kind, said) -> None:
     assert type(raised.value) is kind
     assert str(raised.value) == said
     assert raised.value is error or raised.value.__cause__ is error
+
+
+def test_a_lack_of_the_generator_s_own_resources_is_raised_before_other_errors() -> None:
+    lack = ConnectionError("GET http://x/: cannot connect to x:80: Too many open files")
+    site = Site({"/a": UnexpectedStatus("a", 503, "less than 400"), "/b": lack})
+
+    with pytest.raises(ConnectionError) as raised:
+        play(group({"path": "/a"}, {"path": "/b"}), site)
+
+    assert resource_of(raised.value) == "open files"
+    assert str(raised.value).endswith("(2 of 2 steps at once failed)")
 
 
 def test_secrets_that_members_save_stay_hidden_in_what_the_iteration_reports() -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import socket
+import struct
 import tracemalloc
 import zlib
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +23,8 @@ from osbench.common.protocol.columns import decode_rows, encode_rows, row
 from osbench.common.values.histogram import rank
 from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
-from osbench.edges.streams import event_times
+from osbench.edges.streams import event_times, stream_body
+from osbench.edges.streams.event_splitters import BadEvent
 from osbench.edges.streams.event_times import BETWEEN_EVENTS, FIRST_EVENT, EventTimes
 from osbench.edges.streams.stream_body import StreamBody
 from osbench.edges.streams.stream_connections import LoopStreamConnection, StreamConnection
@@ -258,6 +261,57 @@ def test_a_quiet_stream_is_left_when_its_time_is_over(play):
     assert phases.status == 200
 
 
+def test_no_wait_of_a_thread_is_longer_than_the_time_that_is_left(monkeypatch):
+    waits_s: list[float] = []
+
+    class Waiting(Script):
+        def setsockopt(self, _: int, name: int, packed: Any) -> None:
+            if name == socket.SO_RCVTIMEO:
+                whole, millionths = struct.unpack("@ll", packed)
+                limit.append(whole + millionths / 1e6)
+
+        def recv(self, size: int) -> bytes:
+            waits_s.append(limit[-1] - (BEGUN_NS + 5 + 10**9 - self.now_ns) / 1e9)
+            return super().recv(size)
+
+    limit: list[float] = [0.0]
+    body = [(7 + n * 10**7, chunk(b"data: x\n\n")) for n in range(200)]
+    script = Waiting([(5, head("Transfer-Encoding: chunked")), *body])
+    for module in (clock, socket_connection):
+        monkeypatch.setattr(module, "monotonic_ns", lambda: script.now_ns)
+    wish = StreamBody(StreamWish(events="sse", read_for_s=1.0), Scenario({})._recorder)
+    by_thread(script, wish, ExchangePhases(BEGUN_NS), RequestLimits())
+
+    # the first is for the head, which has no limit here
+    assert len(waits_s) > 90
+    assert max(waits_s[1:]) < 0.0011
+
+
+@pytest.mark.parametrize("coding", ["", "gzip"])
+@pytest.mark.parametrize("stream", [{"until": "x"}, {"max_events": 1}])
+def test_nothing_after_the_last_event_is_judged(play, stream, coding):
+    fields = ["Transfer-Encoding: chunked"] + ([f"Content-Encoding: {coding}"] if coding else [])
+    coder = zlib.compressobj(wbits=31)
+    event = b'"x"\nodd\n'
+    text = coder.compress(event) + coder.flush(zlib.Z_SYNC_FLUSH) if coding else event
+    # the same piece of the network has bytes that are no JSON, and no gzip
+    wire = head(*fields) + chunk(text) + chunk(b"odd\n" * 9) + LAST
+
+    iteration, phases = play([(3, wire)], StreamWish.of({"events": "json", **stream}))
+
+    assert len(recorded(iteration)) - 1 == 1
+    assert phases.received_bytes == len(wire)
+
+
+def test_a_small_piece_of_very_many_events_is_refused(play, monkeypatch):
+    monkeypatch.setattr(stream_body, "_EVENTS_LIMIT", 50_000)
+    coded = zlib.compress(b"a\n" * 100_000, wbits=31)
+    fields = ["Content-Encoding: gzip", f"Content-Length: {len(coded)}"]
+
+    with pytest.raises(BadEvent, match="decode to more than 16 MiB, or 50,000 events"):
+        play([(3, head(*fields) + coded)], StreamWish(events="lines"))
+
+
 def test_a_quiet_stream_ends_as_a_timeout_before_its_time(play):
     pieces = [(5, head("Transfer-Encoding: chunked") + chunk(b"data: x\n\n")), (10**8, QUIET)]
 
@@ -337,6 +391,18 @@ def test_each_time_between_events_has_the_same_chance_to_be_sampled(monkeypatch,
     # of the rest in each stream
     assert sum(kept) == 6030
     assert all(abs(one - 600) < 5 * 600**0.5 + 30 for one in kept)
+
+
+def test_streams_side_by_side_share_the_actions_of_their_iteration():
+    iteration = Scenario({})
+    streams = [EventTimes(iteration._recorder) for _ in range(50)]
+    for number in range(2000):
+        for stream in streams:
+            stream.add(1 + number)
+
+    assert len(iteration._recorder.actions) // WIDTH <= event_times.MOST_ACTIONS + 50 * 2
+    assert all(stream.are_sampled for stream in streams)
+    assert len(recorded_gaps(iteration)) > event_times.MOST_ACTIONS - 100
 
 
 def test_an_iteration_of_many_streams_records_few_of_each():

@@ -30,6 +30,12 @@ def test_durations_of_scenarios_may_be_texts():
     assert StreamWish.of({"read_for": "1m30s"}).read_for_s == 90
 
 
+def test_numbers_that_are_equal_are_not_the_same_text():
+    found = [StreamWish.of({"events": "sse", "until": one}).until for one in (1, 1.0, "1")]
+
+    assert found == ["1", "1.0", "1"]
+
+
 @pytest.mark.parametrize(
     ("stream", "said"),
     [
@@ -45,6 +51,7 @@ def test_durations_of_scenarios_may_be_texts():
         ({"read_for": "soon"}, "got 'soon'"),
         ({"read_for": float("inf")}, "got inf"),
         ({"read_for": None}, "got None"),
+        ({"read_for": 1e300}, "at most 1,000,000,000"),
         ({"events": "sse", "until": ""}, "until of stream must be a text"),
         ({"events": "sse", "until": ["a"]}, "until of stream must be a text"),
         ({"events": "sse", "max_events": 0}, "max_events of stream must be an integer from 1"),

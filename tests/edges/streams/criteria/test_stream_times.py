@@ -9,10 +9,13 @@ import pytest
 
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
+from osbench.common.protocol.columns import decode_rows, encode_rows, pack_actions, row
+from osbench.common.protocol.exchanges import OWN, pack_exchange
 from osbench.common.task import Named
 from osbench.common.values.histogram import Histogram
+from osbench.common.values.outcomes import Outcome
 from osbench.coordinator.plugins.sla.evaluator import SlaEvaluator
-from osbench.coordinator.results.accounting.generator_delay import GeneratorDelay
+from osbench.coordinator.results.accounting.generator_delay import GeneratorDelay, rows_without
 from osbench.coordinator.results.accounting.workload_statistics import (
     Timings,
     WorkloadStatistics,
@@ -109,6 +112,45 @@ def judged(blocked_ms: int, beats: int) -> Verdict:
     evaluator = SlaEvaluator([Named(name="stream", config=config)], Plugins())
     (verdict,) = evaluator.judge(found, delay=GeneratorDelay(found))
     return verdict
+
+
+def judged_first_bytes(criterion: str, blocked_ms: int, beats: int) -> Verdict:
+    """The verdict on first bytes of which three came late, as of `judged`."""
+    waits = [20] * 97 + [20 + blocked_ms] * 3
+    packed = [pack_exchange(0, OWN, 0, 0, 0, one * MS, 1000, 9, 9, 200) for one in waits]
+    rows = [
+        row(
+            iteration=number,
+            outcome=Outcome.OK,
+            due=0,
+            started=0,
+            ended=(one + 1) * MS,
+            actions=pack_actions([0, -1, 0, (one + 1) * MS, 0]),
+            extra=(b"", None, exchange),
+        )
+        for number, (one, exchange) in enumerate(zip(waits, packed, strict=True), 1)
+    ]
+    columns = decode_rows(encode_rows(rows, ["chat"], 0))
+    found = WorkloadStatistics()
+    found.add(columns, worker="w")
+    lags = np.array([blocked_ms * MS] * beats + [0] * (100 - beats), np.int64)
+    found.add_loop(lags, {})
+    of = {"of": "first_byte"} if criterion == "stream" else {}
+    config = {**of, "p": 99, "max_s": 0.05, "action": "chat"}
+    evaluator = SlaEvaluator([Named(name=criterion, config=config)], Plugins())
+    evaluator.add(columns, rows_without(columns, lags))
+    (verdict,) = evaluator.judge(found, delay=GeneratorDelay(found))
+    return verdict
+
+
+@pytest.mark.parametrize("criterion", ["stream", "first_byte"])
+def test_first_bytes_are_disputed_as_events_are(criterion: str) -> None:
+    late, punctual = (judged_first_bytes(criterion, 100, beats) for beats in (3, 0))
+
+    assert not late.success
+    assert late.disputed
+    assert not punctual.success
+    assert not punctual.disputed
 
 
 def test_events_that_the_generator_may_have_delayed_are_disputed() -> None:
