@@ -80,7 +80,10 @@ class RequestTimes(sla.Sla):
         percent, action = limit.get("p", 95), limit.get("action", "")
         of = limit.get("of", self.OF)
         event = EVENTS.get(of, "")
-        times = _event_times(statistics, event, action) if event else _judged(counted, statistics)
+        if event:
+            times = _event_times(statistics, event, action)
+        else:
+            times = _byte_times(counted, statistics)
         about = event or "first bytes"
         name = f"p{percent:g} of {about}{f' of {action}' if action else ''}"
         if not times.count:
@@ -93,7 +96,7 @@ class RequestTimes(sla.Sla):
         )
 
 
-def _judged(counted: sla.Histogram, statistics: sla.Statistics) -> sla.Histogram:
+def _byte_times(counted: sla.Histogram, statistics: sla.Statistics) -> sla.Histogram:
     """Return times as `statistics` has them: without the generator's delays if it leaves those out.
 
     Rows without the delays have the times of their requests as they were measured.
