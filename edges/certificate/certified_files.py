@@ -6,11 +6,12 @@ import os
 import tarfile
 from collections.abc import Iterable
 from pathlib import Path
-from typing import IO, Any, BinaryIO, cast
+from typing import IO, BinaryIO
 
 import zstandard
 
 from osbench.common.errors import StorageError, UsageError
+from osbench.common.files.packed_files import packed_files
 from osbench.common.files.regular_files import open_regular
 from osbench.coordinator.formatting import plain
 from osbench.coordinator.front.cli.base import CommandSettings
@@ -26,8 +27,6 @@ from osbench.edges.certificate.sealed_statement import RunEvidence
 #: Ends the name of a packed run, and bytes of its log that are unpacked at most.
 PACKED = ".tar.zst"
 _LOG_BYTES = 4 << 20
-#: Bytes of a packed run in addition to its files: headers, and the zeros at its end.
-_OVERHEAD, _BLOCK = 64 << 10, 512
 #: Files that are to become so many times as large are none; and bytes that are allowed anyway.
 _RATIO, _ALLOWED = 1000, 64 << 20
 _CHUNK = 1 << 20
@@ -73,22 +72,6 @@ def require_separate(outputs: Iterable[Path | None], inputs: Iterable[Path | Non
         known.add(path.resolve())
 
 
-class _BoundedReader:
-    """A reader of a decompressed stream that raises ValueError beyond `limit` bytes."""
-
-    def __init__(self, file: Any, limit: int) -> None:
-        self._file = file
-        self._left = limit
-
-    def read(self, size: int) -> bytes:
-        """Return the next bytes, at most `size`. Raises ValueError beyond the limit."""
-        data: bytes = self._file.read(min(size, self._left + 1))
-        self._left -= len(data)
-        if self._left < 0:
-            raise ValueError("it has more bytes than the sealed files")
-        return data
-
-
 def unpacked_run(path: Path, evidence: RunEvidence, folder: Path) -> RunDirectory:
     """Unpack a packed run of an archive into the existing `folder`; returns its directory.
 
@@ -121,11 +104,7 @@ def unpacked_run(path: Path, evidence: RunEvidence, folder: Path) -> RunDirector
 
 def _unpack_all(source: BinaryIO, evidence: RunEvidence, target: Path) -> None:
     sizes = [_LOG_BYTES, *(one.bytes for one in evidence.files.values())]
-    limit = _OVERHEAD + sum(-(-size // _BLOCK) * _BLOCK for size in sizes)
-    with (
-        zstandard.ZstdDecompressor().stream_reader(source, closefd=False) as reader,
-        tarfile.open(fileobj=cast(Any, _BoundedReader(reader, limit)), mode="r|") as tar,
-    ):
+    with packed_files(source, sizes, "the sealed files") as tar:
         for member in tar:
             run, _, name = member.name.partition("/")
             shown = plain(member.name, 80)

@@ -10,8 +10,8 @@ import click
 from osbench.common.errors import UsageError
 from osbench.coordinator.front.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.front.cli.options.option_rules import Alternatives, Rule, RuledCommand
-from osbench.coordinator.front.cli.options.option_table import OptionSet, option, option_set
-from osbench.coordinator.front.cli.options.shared_options import archive_url, quiet_flag
+from osbench.coordinator.front.cli.options.option_table import OptionSet, file_option, option_set
+from osbench.coordinator.front.cli.options.shared_options import archive_url, page_file, quiet_flag
 from osbench.coordinator.front.cli.options.task_options import (
     TaskOptions,
     read_plugins,
@@ -46,24 +46,15 @@ class SealingOptions(OptionSet):
 
     SECTION = "Key and run"
 
-    key: Path | None = option(
-        "--key",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help=f"Secret key that seals. Default: {DEFAULT_KEY} in the data directory.",
+    key: Path | None = file_option(
+        "--key", help=f"Secret key that seals. Default: {DEFAULT_KEY} in the data directory."
     )
-    new_key: Path | None = option(
-        "--new-key",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Write a new secret key and its public key, FILE.pub, and end.",
+    new_key: Path | None = file_option(
+        "--new-key", help="Write a new secret key and its public key, FILE.pub, and end."
     )
     archive: str | None = archive_url("Take the run from an archive")
-    task: Path | None = option(
-        "--task",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Also seal the SHA-256 of the task file, if the run is of this task.",
+    task: Path | None = file_option(
+        "--task", help="Also seal the SHA-256 of the task file, if the run is of this task."
     )
 
 
@@ -73,23 +64,12 @@ class SealedOutputOptions(OptionSet):
 
     SECTION = "Output"
 
-    output: Path | None = option(
-        "--output",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help=f"The certificate. Default: RUN{SUFFIX} in this directory.",
+    output: Path | None = file_option(
+        "--output", help=f"The certificate. Default: RUN{SUFFIX} in this directory."
     )
-    page: Path | None = option(
-        "--page",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Also write a page to show, which opens without a server.",
-    )
-    markdown: Path | None = option(
-        "--markdown",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Also write headline and main tables as Markdown.",
+    page: Path | None = page_file()
+    markdown: Path | None = file_option(
+        "--markdown", help="Also write headline and main tables as Markdown."
     )
     quiet: bool = quiet_flag("the headline")
 
@@ -105,7 +85,7 @@ class SealedOutputOptions(OptionSet):
         Rule(
             option="--new-key",
             why="only makes a key",
-            excludes=("--key", "--archive", "--task", "--output", "--page", "--markdown"),
+            excludes=("--key", "--archive", "--task", "--output", "--html", "--markdown"),
         ),
     ),
 )
@@ -135,7 +115,7 @@ def certify(
     \b
     Examples:
       osbench-coord certify --new-key team.key
-      osbench-coord certify last --key team.key --page capacity.html
+      osbench-coord certify last --key team.key --html capacity.html
       osbench-coord certify 20260401 --archive s3://team-runs/shop --output shop.certificate.json
       osbench-coord certify last --task task.yaml --task-args rate=100
 

@@ -21,10 +21,16 @@ from osbench.coordinator.front.cli.base import (
     with_settings,
 )
 from osbench.coordinator.front.cli.options.option_rules import Alternatives, RuledCommand
-from osbench.coordinator.front.cli.options.option_table import OptionSet, option, option_set
+from osbench.coordinator.front.cli.options.option_table import (
+    OptionSet,
+    file_option,
+    option,
+    option_set,
+)
 from osbench.coordinator.front.cli.options.shared_options import (
     archive_url,
     json_flag,
+    page_file,
     plugin_paths,
     preferred_plugins,
     quiet_flag,
@@ -53,11 +59,8 @@ class EvidenceOptions(OptionSet):
 
     SECTION = "Compare with"
 
-    public_key: Path | None = option(
-        "--public-key",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Public key of the sealer; another key is refused.",
+    public_key: Path | None = file_option(
+        "--public-key", help="Public key of the sealer; another key is refused."
     )
     run: str | None = option(
         "--run",
@@ -65,12 +68,7 @@ class EvidenceOptions(OptionSet):
         help=f"Files of the run: an id, the folder of a run, or a packed run ({PACKED}).",
     )
     archive: str | None = archive_url("Take the run from an archive")
-    task: Path | None = option(
-        "--task",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="The task file, whose SHA-256 is compared.",
-    )
+    task: Path | None = file_option("--task", help="The task file, whose SHA-256 is compared.")
     #: Code of the files is executed.
     plugin_path: tuple[str, ...] = plugin_paths("runners and criteria of the run")
     prefer: str = preferred_plugins()
@@ -83,17 +81,9 @@ class VerifiedOutputOptions(OptionSet):
     SECTION = "Output"
 
     as_json: bool = json_flag()
-    page: Path | None = option(
-        "--page",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Write a page with the certificate and the checks that it passed.",
-    )
-    markdown: Path | None = option(
-        "--markdown",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Write headline, checks and main tables as Markdown.",
+    page: Path | None = page_file()
+    markdown: Path | None = file_option(
+        "--markdown", help="Write headline, checks and main tables as Markdown."
     )
     quiet: bool = quiet_flag("the result")
 
@@ -124,7 +114,7 @@ def verify_certificate(
     Examples:
       osbench-coord verify shop.certificate.json --public-key team.key.pub
       osbench-coord verify shop.certificate.json --public-key team.key.pub --run ./20260401-120000
-      osbench-coord verify shop.certificate.json --archive s3://team-runs/shop --page verified.html
+      osbench-coord verify shop.certificate.json --archive s3://team-runs/shop --html verified.html
 
     \b
     Exit codes:

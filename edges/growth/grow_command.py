@@ -28,6 +28,7 @@ from osbench.coordinator.front.cli.one_run import Wanted, checked_plan
 from osbench.coordinator.front.cli.options.option_rules import Alternatives
 from osbench.coordinator.front.cli.options.option_table import (
     OptionSet,
+    file_option,
     option,
     option_set,
     repeated_option,
@@ -106,11 +107,8 @@ class GrowOptions(OptionSet):
         metavar="N,N,...",
         help="Populations, ascending: two show growth, three or more its law.",
     )
-    seed: Path | None = option(
-        "--seed",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Fill the cloud by `osbench-coord seed FILE` for each population.",
+    seed: Path | None = file_option(
+        "--seed", help="Fill the cloud by `osbench-coord seed FILE` for each population."
     )
     populate: str | None = option(
         "--populate",
@@ -204,11 +202,8 @@ class GrowOutputOptions(OptionSet):
 
     as_json: bool = json_flag()
     html: Path | None = page_file()
-    markdown: Path | None = option(
-        "--markdown",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Write the result as Markdown, for a comment on a change.",
+    markdown: Path | None = file_option(
+        "--markdown", help="Write the result as Markdown, for a comment on a change."
     )
     quiet: bool = quiet_flag("the result")
 

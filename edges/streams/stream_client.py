@@ -25,7 +25,6 @@ from osbench.edges.streams.stream_body import StreamBody
 from osbench.edges.streams.stream_connections import (
     LoopStreamConnection,
     StreamConnection,
-    with_stream_connections,
 )
 from osbench.edges.streams.stream_wish import StreamWish
 from osbench.worker.engine.engine import IterationTimeout
@@ -35,6 +34,7 @@ from osbench.worker.http.exchange_steps import Wrap
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.on_loop.loop_client import LoopClient
 from osbench.worker.http.on_loop.loop_driver import drive_on_loop
+from osbench.worker.http.own_connections import with_connections
 from osbench.worker.http.ready_requests import ReadyRequest, beyond
 from osbench.worker.http.socket_client import KEPT, ThreadConnections
 from osbench.worker.http.user.request_base import AskedRequest
@@ -97,7 +97,7 @@ class StreamClient:
                 recorder=scenario._recorder,
                 cookies=cookies,
             )
-            return drive(with_stream_connections(steps, _blocking_connection, _same))
+            return drive(with_connections(steps, make=_blocking_connection))
 
     async def answer(
         self, asked: AskedRequest, scenario: Scenario, cookies: Cookies
@@ -120,7 +120,7 @@ class StreamClient:
                 cookies=cookies,
             )
             turn = LoopStreamConnection.instead_of
-            return await drive_on_loop(with_stream_connections(steps, None, turn))
+            return await drive_on_loop(with_connections(steps, turn=turn))
 
     @contextmanager
     def _reading(
@@ -173,10 +173,6 @@ class StreamClient:
 
 def _blocking_connection(step: Wrap) -> StreamConnection:
     return StreamConnection(step.socket, step.tls)
-
-
-def _same(connection: Any) -> Any:
-    return connection
 
 
 def _add_rates(scenario: Scenario, name: str, body: StreamBody) -> None:

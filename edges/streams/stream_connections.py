@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 from osbench.common.ports import clock
 from osbench.edges.streams.stream_body import StreamEnded
 from osbench.edges.streams.stream_parser import StreamParser
-from osbench.worker.http.exchange_steps import Steps, Wrap
 from osbench.worker.http.on_loop.loop_connection import LoopConnection
 from osbench.worker.http.ready_requests import RequestLimits
 from osbench.worker.http.socket_connection import SocketConnection
@@ -18,8 +17,6 @@ from osbench.worker.http.wire.raw_response import RawResponse
 from osbench.worker.http.wire.tls_channel import TlsChannel
 from osbench.worker.http.wire.wire_errors import ReceiveTimedOut
 from osbench.worker.http.wire.wire_request import WireRequest
-
-T = TypeVar("T")
 
 #: Lines of chunks that are parsed in one turn of a loop: some 5 ms.
 _LINES_AT_ONCE = 4096
@@ -141,36 +138,3 @@ class LoopStreamConnection(LoopConnection):
         self._over = True
         phases.ended_ns = clock.monotonic_ns()
         super()._finish()
-
-
-def with_stream_connections(
-    steps: Steps[T], make: Callable[[Wrap], Any] | None, turn: Callable[[Any], Any]
-) -> Steps[T]:
-    """Pass the steps of a generator on, but with connections for streams.
-
-    `make` does a step `Wrap`; with None the driver does it, and `turn` replaces its connection.
-    """
-    outcome: Any = None
-    error: BaseException | None = None
-    try:
-        while True:
-            step = steps.throw(error) if error is not None else steps.send(outcome)
-            error = None
-            if isinstance(step, Wrap) and make is not None:
-                outcome = make(step)
-                continue
-            try:
-                outcome = yield step
-                if isinstance(step, Wrap):
-                    outcome = turn(outcome)
-            except GeneratorExit:
-                raise
-            except BaseException as raised:  # noqa: BLE001 - the generator decides
-                error = raised
-    except StopIteration as end:
-        found: T = end.value
-        return found
-    finally:
-        steps.close()
-        # an error that is kept here would keep itself
-        del error

@@ -24,6 +24,7 @@ from osbench.coordinator.front.cli.group import Group
 from osbench.coordinator.front.cli.options.option_rules import Alternatives, Rule, RuledCommand
 from osbench.coordinator.front.cli.options.option_table import (
     OptionSet,
+    file_option,
     flag,
     option,
     option_set,
@@ -87,10 +88,8 @@ class ShowOptions(OptionSet):
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
         help="File to look in: a log of trace points, OSProfiler's JSON, or OTLP's.",
     )
-    perfetto: Path | None = option(
+    perfetto: Path | None = file_option(
         "--perfetto",
-        metavar="FILE",
-        type=click.Path(dir_okay=False, path_type=Path),
         help="Write the trace to FILE as trace events, which https://ui.perfetto.dev opens.",
     )
     as_json: bool = json_flag()

@@ -262,7 +262,7 @@ def test_no_secret_is_seen_anywhere(cluster: Cluster, counting: CountingServer) 
         asked.append(("report", "last", "--export", f"{name}={here.home / 'reports' / name}"))
     certificate, key = here.home / "reports" / "run.certificate.json", str(here.home / "team.key")
     asked.append(("certify", "--new-key", key))
-    page = ("--page", str(certificate.with_suffix(".html")))
+    page = ("--html", str(certificate.with_suffix(".html")))
     asked.append(("certify", "last", "--key", key, "--output", str(certificate), *page))
     (here.home / "reports").mkdir()
     printed += [run, *(here.coord(*command) for command in asked)]

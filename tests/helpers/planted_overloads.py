@@ -71,7 +71,7 @@ class Service:
 
 @dataclass(kw_only=True)
 class Served:
-    """What became of the arrivals, and when the queue was empty."""
+    """Times and success of all arrivals."""
 
     ended: Floats
     well: NDArray[np.bool_]

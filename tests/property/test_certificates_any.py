@@ -90,7 +90,7 @@ def test_signed_nonsense_is_refused_or_shown_and_never_a_traceback(
     path = tmp_path_factory.mktemp("x") / "certificate.json"
     path.write_bytes(canonical({"certificate": 1, "signature": signature, "statement": changed}))
 
-    arguments = ["verify", str(path), "--page", str(path.with_suffix(".html"))]
+    arguments = ["verify", str(path), "--html", str(path.with_suffix(".html"))]
     done = CliRunner().invoke(Group(commands=[verify_certificate]), arguments)
 
     assert done.exit_code in (0, 1), done.output

@@ -16,6 +16,7 @@ from typing import IO, Any, BinaryIO, cast
 import zstandard
 
 from osbench.common.errors import RefusedRun
+from osbench.common.files.packed_files import packed_files
 from osbench.common.files.regular_files import open_regular
 from osbench.coordinator.results.storage.digests import COVERED, DIGESTS, Entry
 from osbench.coordinator.results.storage.run_log import LOG
@@ -26,9 +27,6 @@ FILES = frozenset((*COVERED, DIGESTS, LOG))
 SUFFIX = ".tar.zst"
 _LEVEL = 3
 _CHUNK = 1 << 20
-#: Bytes of a packed run in addition to the contents: headers, and the blocks of zeros at its end.
-_OVERHEAD = 64 << 10
-_BLOCK = 512
 #: A run that is to become so many times as large is none: its blocks are compressed already.
 _RATIO = 1000
 _ALLOWED = 64 << 20
@@ -53,22 +51,6 @@ class _Sums:
     def entry(self) -> Entry:
         """Return number ("bytes") and SHA-256 ("sha256") of the bytes read so far."""
         return {"bytes": self._bytes, "sha256": self._digest.hexdigest()}
-
-
-class _Bounded:
-    """A reader of a decompressed stream that raises ValueError beyond `limit` bytes."""
-
-    def __init__(self, file: Any, limit: int) -> None:
-        self._file = file
-        self._left = limit
-
-    def read(self, size: int) -> bytes:
-        """Return the next bytes, at most `size`. Raises ValueError beyond the limit."""
-        data: bytes = self._file.read(min(size, self._left + 1))
-        self._left -= len(data)
-        if self._left < 0:
-            raise ValueError("it has more bytes than the files of its index record")
-        return data
 
 
 def pack(folder: Path, files: Mapping[str, Entry], target: BinaryIO) -> None:
@@ -106,14 +88,11 @@ def unpack(source: BinaryIO, folder: Path, files: Mapping[str, Entry]) -> None:
     Only `files` (size and SHA-256 by name) are accepted, and checked. Raises ValueError with the
     reason if the packed run has other or fewer files or is damaged, OSError; part may be left then.
     """
-    total = sum(-(-entry["bytes"] // _BLOCK) * _BLOCK for entry in files.values())
+    sizes = [entry["bytes"] for entry in files.values()]
     folder.mkdir(mode=0o700)
     missing = dict(files)
     try:
-        with (
-            zstandard.ZstdDecompressor().stream_reader(source, closefd=False) as reader,
-            tarfile.open(fileobj=cast(Any, _Bounded(reader, total + _OVERHEAD)), mode="r|") as tar,
-        ):
+        with packed_files(source, sizes, "the files of its index record") as tar:
             for member in tar:
                 name = member.name.removeprefix(f"{folder.name}/")
                 entry = missing.pop(name, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from time import monotonic_ns
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from osbench.common.network.causes import with_remedy
@@ -20,8 +20,9 @@ from osbench.edges.openstack.common.object_body import ObjectBody
 from osbench.worker.http.addresses import shown_url
 from osbench.worker.http.blocking_driver import drive
 from osbench.worker.http.exchange_rules import ExchangeRules
-from osbench.worker.http.exchange_steps import Steps, Wrap
+from osbench.worker.http.exchange_steps import Wrap
 from osbench.worker.http.opening import Opener
+from osbench.worker.http.own_connections import with_connections
 from osbench.worker.http.ready_requests import RequestLimits
 from osbench.worker.http.socket_client import ThreadConnections
 from osbench.worker.http.socket_connection import SocketConnection
@@ -31,8 +32,6 @@ from osbench.worker.http.wire.response_head import ResponseHead
 from osbench.worker.http.wire.response_parser import ResponseParser
 from osbench.worker.http.wire.tls_channel import TlsChannel
 from osbench.worker.http.wire.wire_errors import BadResponse
-
-T = TypeVar("T")
 
 #: Most bytes of a body that is kept: a list, or the body of an error.
 KEPT = ResponseBound(16 << 20)
@@ -226,7 +225,7 @@ class TransferClient:
             steps = self._rules.exchange(
                 pool, request, (), self._limits, phases, keep_body=keep_body
             )
-            response = drive(_with_own_connections(steps))
+            response = drive(with_connections(steps, make=_transfer_connection))
         except (ConnectionError, TimeoutError) as error:
             raise type(error)(_failure(request, phases, error)) from error
         finally:
@@ -261,27 +260,5 @@ def _failure(request: TransferRequest, phases: ExchangePhases, error: Exception)
     return text
 
 
-def _with_own_connections(steps: Steps[T]) -> Steps[T]:
-    """Pass the steps of a generator on, but make its connections here."""
-    outcome: Any = None
-    error: BaseException | None = None
-    try:
-        while True:
-            step = steps.throw(error) if error is not None else steps.send(outcome)
-            error = None
-            if isinstance(step, Wrap):
-                outcome = TransferConnection(step.socket, step.tls)
-                continue
-            try:
-                outcome = yield step
-            except GeneratorExit:
-                raise
-            except BaseException as raised:  # noqa: BLE001 - the generator decides
-                error = raised
-    except StopIteration as end:
-        found: T = end.value
-        return found
-    finally:
-        steps.close()
-        # an error that is kept here would keep itself
-        del error
+def _transfer_connection(step: Wrap) -> TransferConnection:
+    return TransferConnection(step.socket, step.tls)

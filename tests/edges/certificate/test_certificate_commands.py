@@ -155,8 +155,8 @@ def test_foreign_text_steers_neither_terminal_nor_page_nor_markdown(
     certified_run(tmp_path / "data", PlannedRun(title=HOSTILE))
     page, markdown = tmp_path / "c.html", tmp_path / "c.md"
 
-    done = desk.certify("last", "--page", str(page), "--markdown", str(markdown))
-    found = desk.verify("--page", str(tmp_path / "v.html"))
+    done = desk.certify("last", "--html", str(page), "--markdown", str(markdown))
+    found = desk.verify("--html", str(tmp_path / "v.html"))
 
     assert (done.exit_code, found.exit_code) == (0, 0), done.output + found.output
     for text in (done.output, found.output, page.read_text("utf-8"), markdown.read_text("utf-8")):
@@ -172,7 +172,7 @@ def test_the_page_shows_ledger_criteria_times_and_digests(desk: Desk, tmp_path: 
     directory = certified_run(tmp_path / "data")
     page = tmp_path / "c.html"
 
-    desk.certify("last", "--page", str(page))
+    desk.certify("last", "--html", str(page))
 
     text = page.read_text("utf-8")
     for part in ("57", "failure_rate", "judged again", "node1", "Who holds the key"):
@@ -242,13 +242,13 @@ def test_outputs_never_overwrite_key_certificate_or_each_other(desk: Desk, tmp_p
 
     found = [
         desk.certify("last", "--output", str(desk.key)),
-        desk.certify("last", "--page", f"{desk.key}.pub"),
-        desk.certify("last", "--page", str(tmp_path / "." / desk.file.name)),
-        desk.certify("last", "--page", "x", "--markdown", "x"),
+        desk.certify("last", "--html", f"{desk.key}.pub"),
+        desk.certify("last", "--html", str(tmp_path / "." / desk.file.name)),
+        desk.certify("last", "--html", "x", "--markdown", "x"),
     ]
     assert desk.certify("last").exit_code == 0
     content = desk.file.read_bytes()
-    found.append(desk.verify("--page", str(desk.file)))
+    found.append(desk.verify("--html", str(desk.file)))
 
     assert [one.exit_code for one in found] == [2] * 5
     assert all("would be overwritten" in one.output for one in found)
@@ -323,7 +323,7 @@ def test_a_certificate_is_for_others_to_read_and_an_existing_file_keeps_its_mode
     link.symlink_to(page)
     before = os.umask(0o022)
     try:
-        assert desk.certify("last", "--page", str(link)).exit_code == 0
+        assert desk.certify("last", "--html", str(link)).exit_code == 0
         assert desk.certify("last", "--markdown", "/dev/null").exit_code == 0
     finally:
         os.umask(before)

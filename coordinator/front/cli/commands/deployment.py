@@ -19,7 +19,7 @@ from osbench.coordinator.front.cli.base import (
 )
 from osbench.coordinator.front.cli.group import Group
 from osbench.coordinator.front.cli.options.option_rules import Alternatives, Rule, RuledCommand
-from osbench.coordinator.front.cli.options.option_table import flag, option, options
+from osbench.coordinator.front.cli.options.option_table import file_option, flag, option, options
 from osbench.coordinator.front.cli.options.shared_options import json_flag
 from osbench.coordinator.front.cli.time_limit import timeout_option
 from osbench.coordinator.task.deployments.check import check
@@ -48,12 +48,7 @@ def deployment() -> None:
 )
 @options(
     name=option("--name", required=True, help="Name of the new record."),
-    path=option(
-        "--file",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Deployment file in JSON or YAML.",
-    ),
+    path=file_option("--file", help="Deployment file in JSON or YAML."),
     cloud=option(
         "--cloud",
         metavar="NAME",

@@ -11,7 +11,7 @@ from osbench.common.protocol.keyring import KEPT, Keyring
 from osbench.coordinator.front.cli.base import CommandSettings, echo, with_settings
 from osbench.coordinator.front.cli.group import Group
 from osbench.coordinator.front.cli.options.option_rules import Alternatives, RuledCommand
-from osbench.coordinator.front.cli.options.option_table import flag, option, options
+from osbench.coordinator.front.cli.options.option_table import file_option, flag, options
 
 
 @click.group(cls=Group)
@@ -28,11 +28,7 @@ def keys() -> None:
     ),
 )
 @options(
-    path=option(
-        "--file",
-        type=click.Path(dir_okay=False, path_type=Path),
-        help="Key file to write instead of [security] key_file.",
-    ),
+    path=file_option("--file", help="Key file to write instead of [security] key_file."),
     rotate=flag("--rotate", help=f"Put a new key first and keep the newest {KEPT - 1} old ones."),
     force=flag("--force", help="Replace a key file; messages signed with it are then refused."),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import Field, dataclass, field, fields
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar, overload
 
 import click
@@ -20,7 +21,7 @@ _OPTION = "osbench.option"
 class OptionSet:
     """Base of sets of options that a command gets as one value; each field is an option.
 
-    Fields are made by `option`, `flag` or `repeated_option`. A subclass adds fields to its base.
+    Fields are made by functions such as `option` and `flag`. A subclass adds fields to its base.
     """
 
     #: Heading of these options in `--help`; those without one come last.
@@ -59,6 +60,13 @@ def option(*names: str, **settings: Any) -> str | None: ...
 def option(*names: str, default: Any = None, **settings: Any) -> Any:
     """Return a dataclass field for an option with one value; `settings` go to `click.option`."""
     return _field(names, default, **settings)
+
+
+def file_option(*names: str, help: str, metavar: str = "FILE") -> Path | None:
+    """Return a dataclass field for an option whose value is the path of a file, or None."""
+    return _field(
+        names, None, help=help, metavar=metavar, type=click.Path(dir_okay=False, path_type=Path)
+    )
 
 
 def _field(names: tuple[str, ...], default: T, **settings: Any) -> T:

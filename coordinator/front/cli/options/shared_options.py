@@ -11,6 +11,7 @@ from osbench.common.plugin.plugin_names import NATIVE, SOURCES
 from osbench.coordinator.front.cli.base import DurationType
 from osbench.coordinator.front.cli.options.option_table import (
     OptionSet,
+    file_option,
     flag,
     option,
     repeated_option,
@@ -82,13 +83,8 @@ def wanted_tags() -> tuple[str, ...]:
 
 
 def page_file() -> Path | None:
-    """Return the dataclass field of `--html`: path of a page that a comparison writes, or None."""
-    return option(
-        "--html",
-        type=click.Path(dir_okay=False, path_type=Path),
-        metavar="FILE",
-        help="Write a page that opens without a server.",
-    )
+    """Return the dataclass field of `--html`: path of a page to write, or None."""
+    return file_option("--html", help="Write a page that opens without a server.")
 
 
 def archive_url(help: str = "Also use the runs of an archive") -> str | None:
