@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from inspect import cleandoc
 from typing import Any, ClassVar
 
 from osbench.common.plugin.scenario import configure
@@ -15,6 +16,13 @@ from osbench.edges.flows.group_checks import (
 from osbench.worker.scenarios.flow.flow_checks import all_steps
 from osbench.worker.scenarios.flow.saved_values import unsaved_names
 from osbench.worker.scenarios.http_flow import FLOW, HttpFlow, prepare_steps
+
+_ABOUT_GROUPS = """
+
+Instead of a path, a step may have `parallel`, a list of steps that are made at once. Such a step
+has a `name`, and may have `at_once`, `when`, `repeat` and `think`: {name: page, parallel: [{path:
+/a}, {path: /b}], at_once: 6}. Its steps see the values that were saved before.
+"""
 
 
 class GroupedHttpFlow(HttpFlow):
@@ -78,9 +86,5 @@ class GroupedHttpFlow(HttpFlow):
     ) -> None:
         await self._flow.play(self, self._values(), branch)
 
-    run.__doc__ = f"""{HttpFlow.run.__doc__}
-        Instead of a path, a step may have `parallel`, a list of steps that are made at once. Such a
-        step has a `name`, and may have `at_once`, `when`, `repeat` and `think`: {{name: page,
-        parallel: [{{path: /a}}, {{path: /b}}], at_once: 6}}. Its steps see the values that were
-        saved before.
-        """
+    # Python 3.13 and later take the indent off docstrings
+    run.__doc__ = cleandoc(HttpFlow.run.__doc__ or "") + _ABOUT_GROUPS

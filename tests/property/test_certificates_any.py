@@ -78,13 +78,13 @@ def test_signed_nonsense_is_refused_or_shown_and_never_a_traceback(
     changed = copy.deepcopy(document)
     places = [one for one in _places(changed) if one]
     for place in data.draw(st.lists(st.sampled_from(places), min_size=1, max_size=3)):
-        inner = changed
+        holder, inner = changed, changed
         try:
-            for key in place[:-1]:
-                inner = inner[key]
-            inner[place[-1]] = data.draw(VALUES)
+            # an earlier change may have taken the place away, or put an object in place of a list
+            for key in place:
+                holder, inner = inner, inner[key]
+            holder[place[-1]] = data.draw(VALUES)
         except (LookupError, TypeError):
-            # an earlier change took the place away
             continue
     signature = signing_key().sign(_PURPOSE + canonical(changed)).hex()
     path = tmp_path_factory.mktemp("x") / "certificate.json"
