@@ -26,7 +26,7 @@ from osbench.edges.streams.stream_connections import (
     LoopStreamConnection,
     StreamConnection,
 )
-from osbench.edges.streams.stream_wish import StreamWish
+from osbench.edges.streams.stream_wish import BYTE_RATE, EVENT_RATE, StreamWish
 from osbench.worker.engine.engine import IterationTimeout
 from osbench.worker.http.addresses import shown_url
 from osbench.worker.http.blocking_driver import drive
@@ -43,10 +43,6 @@ from osbench.worker.http.wire.exchange_phases import ExchangePhases
 from osbench.worker.http.wire.raw_response import RawResponse
 
 LOG = logging.getLogger(__name__)
-
-#: Titles of the charts of rates, by action.
-EVENT_RATE = "Rate of events in a stream, per second"
-BYTE_RATE = "Rate of bytes in a stream, kB/s"
 
 
 class WrongStream(KindError, ValueError):
