@@ -371,7 +371,7 @@ zuul-trial: $(VENV)/.ready
 
 # upgrades of the lab's Keystone and Glance, equal and slower; two minutes each on a free machine
 upgrade-trial: $(VENV)/.ready
-	PYTHONPATH=tests:tests/lab $(BIN)/python -m upgrade_trial play --trials $(or $(TRIALS),20)
+	PYTHONPATH=tests:tests/lab $(BIN)/python -m upgrade_trial play --trials $(or $(TRIALS),20) --upgrades $(or $(UPGRADES),2)
 
 # what only archives in S3 need, apart from $(VENV)
 archive-s3:

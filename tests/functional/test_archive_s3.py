@@ -190,6 +190,33 @@ def test_what_s3_refuses_is_one_message(here: Site, monkeypatch: pytest.MonkeyPa
         assert f"the archive {none}: there is no bucket no-such-bucket" in done.err
 
 
+def test_a_third_party_verifies_a_certificate_by_the_archive(here: Site) -> None:
+    run = ok(here.run(*DUMMY, "--archive", URL)).result["run_id"]
+    ok(here.call("certify", "--new-key", "team.key"))
+    ok(here.call("certify", run, "--key", "team.key", "--output", "c.json"))
+    shutil.rmtree(here.data)
+    verify = ("verify", "c.json", "--public-key", "team.key.pub", "--archive", URL, "--json")
+
+    found = ok(here.call(*verify))
+    _change_the_packed_run()
+    changed = here.call(*verify)
+
+    assert json.loads(found.out)["has_files"] is True
+    assert changed.code == 1, changed.out + changed.err
+    assert "expected a complete tar file" in json.loads(changed.out)["error"]["message"]
+    assert "Traceback" not in changed.err
+
+
+def _change_the_packed_run() -> None:
+    """Flip a bit in the middle of the archive's only packed run."""
+    import boto3
+
+    client, name = boto3.client("s3"), next(one for one in objects() if one.endswith(".tar.zst"))
+    content = bytearray(client.get_object(Bucket="team-runs", Key=name)["Body"].read())
+    content[len(content) // 2] ^= 1
+    client.put_object(Bucket="team-runs", Key=name, Body=bytes(content))
+
+
 def test_a_server_that_goes_away_after_the_run(here: Site, tmp_path: Path) -> None:
     """End the server while the run goes on."""
     # the load ends the server

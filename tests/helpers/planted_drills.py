@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -112,6 +113,40 @@ def planted(random: Random, kind: str) -> Drill:
         fault_s=fault_s,
         lasts_s=0.0 if kind == "nothing" else lasts_s,
         told=f"{kind}: {rate:.0f}/s, fault at {fault_s:.1f} s for {lasts_s:.2f} s, {told}",
+    )
+
+
+def stopped_queue(random: Random) -> Drill:
+    """A service that stops by chance and has an unbounded queue, whose backlog ends by degrees.
+
+    The fault lasts until an arrival does not wait.
+    """
+    rate, fault_s, stop_s = (
+        10 ** random.uniform(1.3, 2.3),
+        random.uniform(8, 30),
+        random.uniform(1, 4),
+    )
+    busy, servers = random.uniform(0.3, 0.8), int(random.integers(1, 9))
+    drains_s = stop_s * busy / (1 - busy)
+    due = _arrivals(random, rate, fault_s + stop_s + drains_s + random.uniform(10, 25))
+    free, waits, took = [0.0] * servers, np.zeros(len(due)), np.zeros(len(due))
+    lengths = servers * busy / rate * random.uniform(0.9, 1.1, len(due))
+    resumes_s = fault_s + stop_s
+    for at, (arrived, length_s) in enumerate(zip(due.tolist(), lengths.tolist(), strict=True)):
+        begun = max(arrived, free[0])
+        if fault_s <= begun < resumes_s:
+            begun = resumes_s
+        ended = begun + length_s + (stop_s if begun < fault_s < begun + length_s else 0.0)
+        heapq.heapreplace(free, ended)
+        waits[at], took[at] = begun - arrived, ended - arrived
+    calm = due[(due >= fault_s + stop_s) & (waits <= 0)]
+    return Drill(
+        due=due,
+        took=took,
+        bad=np.zeros(len(due), np.bool_),
+        fault_s=fault_s,
+        lasts_s=float(calm[0]) - fault_s,
+        told=f"queue: {rate:.0f}/s, {servers} servers, {busy:.0%} busy, stopped for {stop_s:.1f} s",
     )
 
 

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from helpers.planted_drills import NS, Drill, planted, rows
+from helpers.planted_drills import NS, Drill, planted, rows, stopped_queue
 from osbench.common.plugin.plugins import Plugins
 from osbench.common.plugin.sla import Verdict
 from osbench.common.protocol.columns import Failure
@@ -48,6 +48,21 @@ def test_the_end_of_planted_faults_is_found() -> None:
             wrong.append((seed, drill.told, found.recovery_s))
 
     assert len(wrong) <= 2, wrong
+
+
+def test_the_end_of_a_backlog_is_within_the_interval() -> None:
+    wrong = []
+    for seed in range(8):
+        drill = stopped_queue(np.random.default_rng(seed))
+        found = drill.statistics().figures()
+        if not is_right(found, drill):
+            wrong.append((seed, drill.told, drill.lasts_s, found.recovery_s))
+            continue
+        low_s, high_s = found.recovery_ci or (None, None)
+        if low_s is None or high_s is None or not low_s <= drill.lasts_s <= high_s:
+            wrong.append((seed, drill.told, drill.lasts_s, low_s, high_s))
+
+    assert len(wrong) <= 1, wrong
 
 
 def test_nothing_lasts_in_loads_without_a_fault() -> None:
