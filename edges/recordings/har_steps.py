@@ -30,6 +30,7 @@ from osbench.coordinator.task.taskfile.flow_task import (
 )
 from osbench.edges.recordings.har_file import Pairs, RecordedRequest, is_json, read_har
 from osbench.edges.recordings.har_selection import Recording, origin, select
+from osbench.edges.recordings.recorded_groups import grouped_steps
 from osbench.edges.recordings.recorded_parts import MULTIPART, recorded_parts
 from osbench.edges.recordings.response_values import ResponseValues, is_id
 from osbench.edges.recordings.secret_arguments import (
@@ -137,7 +138,7 @@ class _Steps:
             title=f"Recorded requests to {self._recording.base}",
             origin=file,
             base=self._recording.base,
-            steps=made,
+            steps=grouped_steps(self._recording.requests, made),
             arguments=self._arguments.hints,
             left_out=left_out,
         )

@@ -19,7 +19,8 @@ class _Wish:
     """What an entry is to be like; `body` is media type and text."""
 
     at_s: float = 0.0
-    took_s: float = 0.05
+    #: Requests without a time of their own end at once, so that none are under way together.
+    took_s: float | None = None
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     json_body: Any = None
@@ -62,10 +63,11 @@ def entry(method: str, url: str, **wishes: Any) -> dict[str, Any]:
         request["postData"] = {"mimeType": posted[0], "text": posted[1]}
         if wish.form is not None:
             request["postData"]["params"] = [{"name": n, "value": v} for n, v in wish.form.items()]
+    took_s = wish.took_s if wish.took_s is not None else 0.05 * (wish.at_s > 0)
     at = (BEGIN + timedelta(seconds=wish.at_s)).isoformat(timespec="milliseconds")
     return {
         "startedDateTime": at.replace("+00:00", "Z"),
-        "time": wish.took_s * 1000,
+        "time": took_s * 1000,
         "request": request,
         "response": {
             "status": wish.status,
@@ -79,7 +81,7 @@ def entry(method: str, url: str, **wishes: Any) -> dict[str, Any]:
             "bodySize": -1,
         },
         "cache": {},
-        "timings": {"send": 0, "wait": wish.took_s * 1000, "receive": 0},
+        "timings": {"send": 0, "wait": took_s * 1000, "receive": 0},
         **more,
     }
 

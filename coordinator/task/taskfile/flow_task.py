@@ -86,8 +86,8 @@ class FlowTask:
 
         Requests in commented-out branches do not count.
         """
-        inner = [step for branch in self.branches if not branch.off for step in branch.steps]
-        return sum(step.keys is not None for step in (*self.steps, *inner))
+        more = [step for branch in self.branches if not branch.off for step in branch.steps]
+        return sum(len(one.keys.get("parallel", [one])) for one in (*self.steps, *more) if one.keys)
 
     def omissions(self) -> str:
         """Return the reasons why requests of the recording are not in the task, with counts.

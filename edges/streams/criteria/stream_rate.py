@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from osbench.common.protocol.iteration_outputs import outputs
 from osbench.edges.streams.stream_wish import BYTE_RATE, EVENT_RATE
 from osbench.plugin import sla
 from osbench.plugin.formatting import three_digits
+from osbench.plugin.statistics import outputs
 
 #: Title of the chart and unit, by the key of the least rate.
 _KINDS: Mapping[str, tuple[str, str]] = {
@@ -44,8 +44,8 @@ class StreamRate(sla.Sla):
     """A low percentile of the events, or bytes, per second in a stream.
 
     Events per second count from the first event to the last, bytes from the request to the last
-    byte, as in the charts. Streams that failed, and for events those with fewer than two, have no
-    rate.
+    byte, as in the charts. Streams that failed have no rate, and streams of one event have no rate
+    of events.
     """
 
     NAME: ClassVar[str] = "stream_rate"

@@ -2,17 +2,16 @@
 
 - `percentiles(histogram, percents)`: a `PercentileEstimate` each: value and 95 % confidence
   interval, in nanoseconds
-- `least_percentile(histogram, percent, more)`: what a percentile comes to at least, whatever
-  `more` further samples are; for `Sla.breach`
+- `least_percentile(histogram, percent, more)`: its least value after `more` further samples
 - `name_paths(lines, names)`: the path, "outer > inner", of each line of `Columns.actions`
 - `Windows(over_s, from_s)`: counts over sliding windows of time, and the worst `Window` of them;
   `OVER_S` is the JSON schema of their length
-- `made_checks(columns.outputs)`: the soft checks that each iteration made
-- `design_effect(bad, counts)`: how much the number of bad iterations varies beyond chance, as they
-  resemble their neighbours in time
+- `made_checks(columns.outputs)`: the soft checks that each iteration made; `outputs` has its charts
+- `design_effect(bad, counts)`: variance of the number of bad iterations, relative to chance
 - `unknown(path, known)`: a message on an action that no iteration had, with similar ones
 """
 
+from osbench.common.protocol.iteration_outputs import outputs
 from osbench.coordinator.results.statistics.action_paths import name_paths, unknown
 from osbench.coordinator.results.statistics.percentiles import (
     PercentileEstimate,
@@ -32,6 +31,7 @@ __all__ = [
     "least_percentile",
     "made_checks",
     "name_paths",
+    "outputs",
     "percentiles",
     "unknown",
 ]
