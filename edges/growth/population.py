@@ -21,8 +21,8 @@ from osbench.coordinator.load.local.lifeline import Lifeline
 
 #: Variable that has the population in the environment of the user's command.
 POPULATION = "POPULATION"
-#: Between two looks at the process, seconds.
-_LOOK_S = 0.05
+#: Between two looks at the process, and between two reports of its output, seconds.
+_LOOK_S, _TELL_S = 0.05, 10.0
 #: Time of the process from SIGTERM to SIGKILL, and to be reaped, seconds.
 _GRACE_S, _REAP_S = 10.0, 1.0
 
@@ -44,11 +44,17 @@ class Populating:
     #: Further variables of its environment.
     environment: Mapping[str, str] = field(default_factory=dict)
 
-    def populate(self, population: int, interrupted: Callable[[], bool]) -> bool:
+    def populate(
+        self,
+        population: int,
+        interrupted: Callable[[], bool],
+        tell: Callable[[str], None] | None = None,
+    ) -> bool:
         """Bring the service to a population; return False if `interrupted` became true before.
 
-        The output of the command is shown only if it fails. The process and all of its session end
-        with this one. Raises OsbenchError if it fails or takes too long.
+        `tell` gets the last line of the command's output from time to time if it is a new one. The
+        process and all of its session end with this one. Raises OsbenchError, with more lines, if
+        it fails or takes too long.
         """
         words = [*self.command]
         if self.population_option:
@@ -59,6 +65,7 @@ class Populating:
         where = f"{self.option} for a population of {count(population)}"
         with _output_file() as (lifeline, log), _process(words, environment, log, lifeline) as one:
             end = clock.monotonic() + self.within_s
+            told, tells_at = "", clock.monotonic() + _TELL_S
             while (code := one.poll()) is None:
                 if interrupted():
                     return False
@@ -67,6 +74,11 @@ class Populating:
                         f"{where} did not end within {self.within_s:g} s; raise --populate-within."
                         f"{_last_output(log)}"
                     )
+                if tell is not None and clock.monotonic() > tells_at:
+                    tells_at += _TELL_S
+                    if (line := _last_line(log)) not in ("", told):
+                        told = line
+                        tell(line)
                 clock.sleep(_LOOK_S)
             if code and interrupted():
                 return False
@@ -117,7 +129,7 @@ def by_seed(
         option="--seed",
         command=(
             *(sys.executable, "-P", "-m", "osbench.coordinator.main", "seed"),
-            *(*files, str(path), "--deployment", deployment, "--quiet", "--json"),
+            *(*files, str(path), "--deployment", deployment, "--json"),
         ),
         population_option=("--population",),
         within_s=within_s,
@@ -166,6 +178,10 @@ def _process(
         watchdog.end([leader], _GRACE_S)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_REAP_S)
+
+
+def _last_line(log: Path) -> str:
+    return next((one.strip() for one in reversed(last_lines(log).splitlines()) if one.strip()), "")
 
 
 def _last_output(log: Path) -> str:

@@ -66,14 +66,19 @@ class PopulationRuns:
 
     def _run_at(self, population: int, rounds: int) -> bool:
         """Make the runs at one population; return False if they were interrupted."""
-        self._progress.say(f"population {count(population)}: {self._populating.option}")
-        if not self._populating.populate(population, lambda: self.interrupted):
+        title = f"population {count(population)}"
+        self._progress.say(f"{title}: {self._populating.option}")
+        if not self._populating.populate(
+            population,
+            lambda: self.interrupted,
+            lambda line: self._progress.say(f"{title}: {line}"),
+        ):
             return False
         for number in range(1, rounds + 1):
             if self.interrupted:
                 return False
             which = f", run {number} of {rounds}" if rounds > 1 else ""
-            self._progress.say(f"population {count(population)}: measuring{which}")
+            self._progress.say(f"{title}: measuring{which}")
             report = run_tagged(
                 self._settings,
                 self._wanted(population),

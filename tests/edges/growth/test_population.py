@@ -14,6 +14,7 @@ import pytest
 
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.plugin import entry_points
+from osbench.edges.growth import population
 from osbench.edges.growth.population import Populating, by_command, by_seed
 
 
@@ -65,6 +66,23 @@ def test_an_interrupt_ends_the_command_and_its_children(tmp_path: Path) -> None:
 
     assert by_command(command, 60).populate(10, begun) is False
     assert not [pid for pid in pids.read_text().split() if is_running(int(pid))]
+
+
+def test_a_long_command_is_told_by_its_last_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(population, "_TELL_S", 0.0)
+    told: list[str] = []
+
+    def tell(line: str) -> None:
+        told.append(line)
+        (tmp_path / f"heard-{len(told)}").touch()
+
+    wait = f"until [ -e {tmp_path}/heard-%s ]; do sleep 0.01; done"
+    command = "; ".join(f"printf '  {one} of 2\\n\\n'; {wait % one}" for one in (1, 2))
+
+    assert by_command(command, 60).populate(10, never, tell)
+    assert told == ["1 of 2", "2 of 2"]
 
 
 def test_a_command_that_got_a_signal_says_which() -> None:
@@ -124,8 +142,7 @@ def test_seed_gets_file_deployment_configuration_and_population(
     assert asked.command[0] == sys.executable
     assert faked.populate(300, never)
     assert (tmp_path / "said").read_text() == (
-        f"seed --config-file own.conf {tmp_path}/seed.yaml --deployment lab --quiet --json"
-        " --population 300"
+        f"seed --config-file own.conf {tmp_path}/seed.yaml --deployment lab --json --population 300"
     )
 
 
