@@ -92,6 +92,12 @@ def cinder(whole: None, lab: Lab) -> Lab:
     return start(lab, ["cinder"])
 
 
+@pytest.fixture(scope="session")
+def barbican(whole: None, lab: Lab) -> Lab:
+    """The lab with Barbican."""
+    return start(lab, ["barbican"])
+
+
 @pytest.fixture(scope="module")
 def stock_mistral(whole: None) -> Iterator[Lab]:
     """A separate lab with Mistral as it ships, which writes its spans to its log only."""

@@ -34,17 +34,20 @@ TASKS = {
     "nova": ("nova",),
     "neutron": ("neutron",),
     "cinder": ("cinder",),
+    "barbican": ("barbican",),
 }
 #: Services that are counted in addition to those that a task is for.
 BESIDE = {"nova": ("glance", "neutron")}
 #: What Rally itself leaves. Zaqar's client returns a pair to its clean-up, the queues and their
 #: number, which Rally takes for two queues: the queues of producers that failed stay. Its clean-up
 #: lists public flavors only: the private ones of two scenarios stay. So do quotas of Neutron that
-#: its scenario has updated, when their projects go.
+#: its scenario has updated, when their projects go. Its scenarios of containers and orders have no
+#: clean-up: a secret for a container and an ordered key stay.
 LEFT_BY_RALLY = {
     "lab": {"queues": TIMES},
     "nova": {"flavors": 2 * TIMES},
     "neutron": {"quotas": TIMES},
+    "barbican": {"secrets": 2 * TIMES},
 }
 
 #: Actions within others that are Rally's looks whether something is ready, or exists.

@@ -560,3 +560,34 @@ def neutron() -> list[Load]:
             said="409 Conflict: Quota exceeded for resources: ['network']",
         ),
     ]
+
+
+def barbican() -> list[Load]:
+    """Secrets, containers and orders; Barbican has no spans."""
+    key = {"payload": "lab", "algorithm": "aes", "bit_length": 256, "mode": "cbc"}
+    args: dict[str, Mapping[str, Any]] = {
+        "BarbicanSecrets.list": {},
+        "BarbicanSecrets.create": {},
+        "BarbicanSecrets.create_and_delete": {},
+        "BarbicanSecrets.create_and_get": {},
+        "BarbicanSecrets.get": {},
+        "BarbicanSecrets.create_and_list": {},
+        "BarbicanSecrets.create_symmetric_and_delete": key,
+        "BarbicanContainers.list": {},
+        "BarbicanContainers.create_and_delete": {},
+        "BarbicanContainers.create_and_add": {},
+        "BarbicanContainers.create_certificate_and_delete": {},
+        "BarbicanContainers.create_rsa_and_delete": {},
+        "BarbicanOrders.list": {},
+        "BarbicanOrders.create_key_and_delete": {},
+        "BarbicanOrders.create_asymmetric_and_delete": {},
+    }
+    return [
+        *(Load(scenario=name, spans={}, args=given) for name, given in args.items()),
+        Load(
+            scenario="BarbicanOrders.create_certificate_and_delete",
+            spans={},
+            failing=TIMES,
+            said="400 Bad Request",
+        ),
+    ]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 from services import environments
+from services.barbican import Barbican
 from services.catalogue import Catalogue
 from services.cinder import Cinder
 from services.faults import Unavailable
@@ -41,6 +42,7 @@ SERVICES = (
     Neutron(),
     Nova(),
     Cinder(),
+    Barbican(),
 )
 ALL: dict[str, Service] = {service.name: service for service in SERVICES}
 
