@@ -98,6 +98,12 @@ def barbican(whole: None, lab: Lab) -> Lab:
     return start(lab, ["barbican"])
 
 
+@pytest.fixture(scope="session")
+def ironic(whole: None, lab: Lab) -> Lab:
+    """The lab with Ironic and its fake hardware."""
+    return start(lab, ["ironic"])
+
+
 @pytest.fixture(scope="module")
 def stock_mistral(whole: None) -> Iterator[Lab]:
     """A separate lab with Mistral as it ships, which writes its spans to its log only."""

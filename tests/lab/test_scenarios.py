@@ -35,6 +35,7 @@ TASKS = {
     "neutron": ("neutron",),
     "cinder": ("cinder",),
     "barbican": ("barbican",),
+    "ironic": ("ironic",),
 }
 #: Services that are counted in addition to those that a task is for.
 BESIDE = {"nova": ("glance", "neutron")}

@@ -15,6 +15,7 @@ NOT_IN_RALLY = "Rally has no such scenario"
 NO_CONTEXT = "Rally has no such context"
 PAGES = "Rally reads the first page of messages only"
 LOOKED_UP = "Rally looks the external network up in each iteration, as an action"
+NO_MICROVERSION = "Rally refuses microversions of this service"
 NO_WORDS = "Rally takes nics for a list, whatever it is"
 
 
@@ -589,5 +590,33 @@ def barbican() -> list[Load]:
             spans={},
             failing=TIMES,
             said="400 Bad Request",
+        ),
+    ]
+
+
+def ironic() -> list[Load]:
+    """Nodes of Ironic's fake hardware."""
+    of = {"ironic": "db"}
+    fake = {"driver": "fake-hardware", "properties": {"cpus": 4, "cpu_arch": "x86_64"}}
+    create, delete = "IronicNodes.create_and_list_node", "IronicNodes.create_and_delete_node"
+    listed = {"detail": True, "associated": False, "maintenance": False, "sort_dir": "desc"}
+    return [
+        Load(scenario=create, spans=of, args=fake),
+        Load(scenario=create, spans=of, args={**fake, **listed}),
+        Load(scenario=delete, spans=of, args=fake),
+        Load(
+            scenario=delete,
+            spans=of,
+            args={**fake, "extra": {"of": "the lab"}},
+            contexts={"api_versions": {"ironic": {"version": "1.10"}}},
+            not_by_rally=NO_MICROVERSION,
+        ),
+        Load(
+            scenario=create,
+            spans={"ironic": ""},
+            args={"driver": "ipmi"},
+            failing=TIMES,
+            said="No valid host was found. Reason: No conductor service registered which supports "
+            "driver ipmi",
         ),
     ]

@@ -42,6 +42,7 @@ _LISTED = {
         ("key-manager", f"/v1/{kind}?limit=100", kind)
         for kind in ("secrets", "containers", "orders")
     ),
+    "ironic": (("baremetal", "/v1/nodes", "nodes"),),
 }
 #: Neither Mistral's workbooks nor Zaqar's queues are visible to other projects.
 _MISTRAL = ("workbooks_v2", "workflow_definitions_v2", "workflow_executions_v2")

@@ -15,6 +15,7 @@ from services.catalogue import Catalogue
 from services.cinder import Cinder
 from services.faults import Unavailable
 from services.glance import Glance
+from services.ironic import Ironic
 from services.keystone import Keystone
 from services.lab import Lab
 from services.mariadb import Mariadb
@@ -43,6 +44,7 @@ SERVICES = (
     Nova(),
     Cinder(),
     Barbican(),
+    Ironic(),
 )
 ALL: dict[str, Service] = {service.name: service for service in SERVICES}
 
