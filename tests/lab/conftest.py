@@ -104,6 +104,12 @@ def ironic(whole: None, lab: Lab) -> Lab:
     return start(lab, ["ironic"])
 
 
+@pytest.fixture(scope="session")
+def designate(whole: None, lab: Lab) -> Lab:
+    """The lab with Designate and its fake back end."""
+    return start(lab, ["designate"])
+
+
 @pytest.fixture(scope="module")
 def stock_mistral(whole: None) -> Iterator[Lab]:
     """A separate lab with Mistral as it ships, which writes its spans to its log only."""

@@ -16,6 +16,7 @@ NO_CONTEXT = "Rally has no such context"
 PAGES = "Rally reads the first page of messages only"
 LOOKED_UP = "Rally looks the external network up in each iteration, as an action"
 NO_MICROVERSION = "Rally refuses microversions of this service"
+NO_QUOTAS = "Rally's context fails: the client of Designate cannot get quotas"
 NO_WORDS = "Rally takes nics for a list, whatever it is"
 
 
@@ -618,5 +619,36 @@ def ironic() -> list[Load]:
             failing=TIMES,
             said="No valid host was found. Reason: No conductor service registered which supports "
             "driver ipmi",
+        ),
+    ]
+
+
+def designate(zone: str) -> list[Load]:
+    """Zones and record sets; `zone` is the id of the one zone of the users' project."""
+    api = {"designate": ""}
+    basic = "DesignateBasic"
+    zones = {**USERS, "zones": {"zones_per_tenant": 2}}
+    return [
+        Load(scenario=f"{basic}.create_and_list_zones", spans=api),
+        Load(scenario=f"{basic}.create_and_delete_zone", spans=api, contexts=USERS),
+        Load(scenario=f"{basic}.list_zones", spans=api),
+        Load(scenario=f"{basic}.list_recordsets", spans=api, args={"zone_id": zone}),
+        *(
+            Load(
+                scenario=f"{basic}.{name}",
+                spans=api,
+                args={"recordsets_per_zone": 3},
+                contexts=zones,
+            )
+            for name in ("create_and_delete_recordsets", "create_and_list_recordsets")
+        ),
+        Load(
+            scenario=f"{basic}.create_and_list_zones",
+            spans=api,
+            contexts={"users": {}, "quotas": {"designate": {"zones": 2}}},
+            failing=1,
+            said="413 REQUEST ENTITY TOO LARGE: Quota exceeded for zones",
+            serial=True,
+            not_by_rally=NO_QUOTAS,
         ),
     ]

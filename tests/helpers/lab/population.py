@@ -42,8 +42,11 @@ _LISTED = {
         ("key-manager", f"/v1/{kind}?limit=100", kind)
         for kind in ("secrets", "containers", "orders")
     ),
+    "designate": (("dns", "/v2/zones?limit=1000", "zones"),),
     "ironic": (("baremetal", "/v1/nodes", "nodes"),),
 }
+#: Lets Designate list the zones of all projects.
+_EVERYWHERE = {"X-Auth-All-Projects": "true"}
 #: Neither Mistral's workbooks nor Zaqar's queues are visible to other projects.
 _MISTRAL = ("workbooks_v2", "workflow_definitions_v2", "workflow_executions_v2")
 _COUNT_MISTRAL = """
@@ -59,7 +62,7 @@ def population(lab: Lab, *services: str) -> dict[str, int]:
     """How many things of each kind these services have, by its name."""
     client = admin(lab)
     found = {
-        key: len(client.get(path, endpoint_filter={"service_type": kind}).json()[key])
+        key: len(_listed(client, kind, path)[key])
         for service in services
         for kind, path, key in _LISTED.get(service, ())
     }
@@ -70,6 +73,12 @@ def population(lab: Lab, *services: str) -> dict[str, int]:
         found["security groups of no project"] = _of_no_project(client)
     if "mistral" in services:
         found |= _of_mistral(lab)
+    return found
+
+
+def _listed(client: Session, kind: str, path: str) -> dict[str, list[object]]:
+    response = client.get(path, endpoint_filter={"service_type": kind}, headers=_EVERYWHERE)
+    found: dict[str, list[object]] = response.json()
     return found
 
 

@@ -13,6 +13,7 @@ from services import environments
 from services.barbican import Barbican
 from services.catalogue import Catalogue
 from services.cinder import Cinder
+from services.designate import Designate
 from services.faults import Unavailable
 from services.glance import Glance
 from services.ironic import Ironic
@@ -45,6 +46,7 @@ SERVICES = (
     Cinder(),
     Barbican(),
     Ironic(),
+    Designate(),
 )
 ALL: dict[str, Service] = {service.name: service for service in SERVICES}
 
