@@ -110,6 +110,12 @@ def designate(whole: None, lab: Lab) -> Lab:
     return start(lab, ["designate"])
 
 
+@pytest.fixture(scope="session")
+def manila(whole: None, lab: Lab) -> Lab:
+    """The lab with Manila and its dummy driver."""
+    return start(lab, ["manila"])
+
+
 @pytest.fixture(scope="module")
 def stock_mistral(whole: None) -> Iterator[Lab]:
     """A separate lab with Mistral as it ships, which writes its spans to its log only."""

@@ -37,6 +37,7 @@ TASKS = {
     "barbican": ("barbican",),
     "ironic": ("ironic",),
     "designate": ("designate",),
+    "manila": ("manila",),
 }
 #: Services that are counted in addition to those that a task is for.
 BESIDE = {"nova": ("glance", "neutron")}

@@ -14,7 +14,16 @@ from services.lab import Lab
 from services.process import Process
 from services.service import Service
 
-DATABASES = ("cinder", "designate", "mistral", "neutron", "nova_api", "nova_cell0", "nova")
+DATABASES = (
+    "cinder",
+    "designate",
+    "manila",
+    "mistral",
+    "neutron",
+    "nova_api",
+    "nova_cell0",
+    "nova",
+)
 #: Statements that make its own tables, in this order.
 SYSTEM = ("mysql_system_tables.sql", "mysql_performance_tables.sql")
 

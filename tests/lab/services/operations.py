@@ -19,6 +19,7 @@ from services.glance import Glance
 from services.ironic import Ironic
 from services.keystone import Keystone
 from services.lab import Lab
+from services.manila import Manila
 from services.mariadb import Mariadb
 from services.mistral import Mistral
 from services.neutron import Neutron
@@ -47,6 +48,7 @@ SERVICES = (
     Barbican(),
     Ironic(),
     Designate(),
+    Manila(),
 )
 ALL: dict[str, Service] = {service.name: service for service in SERVICES}
 
