@@ -92,6 +92,30 @@ def cinder(whole: None, lab: Lab) -> Lab:
     return start(lab, ["cinder"])
 
 
+@pytest.fixture(scope="session")
+def barbican(whole: None, lab: Lab) -> Lab:
+    """The lab with Barbican."""
+    return start(lab, ["barbican"])
+
+
+@pytest.fixture(scope="session")
+def ironic(whole: None, lab: Lab) -> Lab:
+    """The lab with Ironic and its fake hardware."""
+    return start(lab, ["ironic"])
+
+
+@pytest.fixture(scope="session")
+def designate(whole: None, lab: Lab) -> Lab:
+    """The lab with Designate and its fake back end."""
+    return start(lab, ["designate"])
+
+
+@pytest.fixture(scope="session")
+def manila(whole: None, lab: Lab) -> Lab:
+    """The lab with Manila and its dummy driver."""
+    return start(lab, ["manila"])
+
+
 @pytest.fixture(scope="module")
 def stock_mistral(whole: None) -> Iterator[Lab]:
     """A separate lab with Mistral as it ships, which writes its spans to its log only."""

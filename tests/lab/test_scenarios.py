@@ -34,17 +34,23 @@ TASKS = {
     "nova": ("nova",),
     "neutron": ("neutron",),
     "cinder": ("cinder",),
+    "barbican": ("barbican",),
+    "ironic": ("ironic",),
+    "designate": ("designate",),
+    "manila": ("manila",),
 }
 #: Services that are counted in addition to those that a task is for.
 BESIDE = {"nova": ("glance", "neutron")}
 #: What Rally itself leaves. Zaqar's client returns a pair to its clean-up, the queues and their
 #: number, which Rally takes for two queues: the queues of producers that failed stay. Its clean-up
 #: lists public flavors only: the private ones of two scenarios stay. So do quotas of Neutron that
-#: its scenario has updated, when their projects go.
+#: its scenario has updated, when their projects go. Its scenarios of containers and orders have no
+#: clean-up: a secret for a container and an ordered key stay.
 LEFT_BY_RALLY = {
     "lab": {"queues": TIMES},
     "nova": {"flavors": 2 * TIMES},
     "neutron": {"quotas": TIMES},
+    "barbican": {"secrets": 2 * TIMES},
 }
 
 #: Actions within others that are Rally's looks whether something is ready, or exists.
@@ -101,7 +107,7 @@ def ran(request: pytest.FixtureRequest, record: dict[str, Any]) -> Iterator[Ran]
     services = TASKS[fixture]
     counted = tuple(dict.fromkeys(("keystone", *services, *BESIDE.get(fixture, ()))))
     with site() as here:
-        loads = [load for service in services for load in loads_of(service, here.home)]
+        loads = [load for service in services for load in loads_of(request, service, here.home)]
         here.deployment({"openstack": record})
         before = population(lab, *counted)
         task = here.task(*(load.subtask() for load in loads))
@@ -125,12 +131,33 @@ def ran(request: pytest.FixtureRequest, record: dict[str, Any]) -> Iterator[Ran]
         )
 
 
-def loads_of(service: str, folder: Path) -> list[Load]:
+def loads_of(request: pytest.FixtureRequest, service: str, folder: Path) -> list[Load]:
     """The workloads of a service's task, whose files are in the folder."""
-    needs_files = service in ("glance", "mistral", "nova")
     make = getattr(cloud_tasks, service)
-    found: list[Load] = make(folder) if needs_files else make()
+    found: list[Load]
+    if service in ("glance", "mistral", "nova"):
+        found = make(folder)
+    elif service == "designate":
+        found = make(request.getfixturevalue("zone"))
+    else:
+        found = make()
     return found
+
+
+@pytest.fixture(scope="module")
+def zone(designate: Lab, record: dict[str, Any]) -> Iterator[str]:
+    """The id of a zone in the project of the record's user."""
+    client, dns = admin(designate), {"service_type": "dns"}
+    (someone,) = record["users"]
+    path = f"{designate.auth_url}/projects?name={someone['project_name']}"
+    (project,) = client.get(path).json()["projects"]
+    as_project = {"X-Auth-Sudo-Project-Id": project["id"]}
+    body = {"name": "lab.example.", "type": "PRIMARY", "email": "lab@lab.example"}
+    made = client.post("/v2/zones", endpoint_filter=dns, headers=as_project, json=body).json()
+    try:
+        yield made["id"]
+    finally:
+        client.delete(f"/v2/zones/{made['id']}", endpoint_filter=dns, headers=as_project)
 
 
 @pytest.fixture(scope="module")

@@ -49,6 +49,10 @@ _PATHS = {
     "neutron": "networks?limit=1",
     "cinder": "types",
     "placement": "resource_providers?name=osbench",
+    "barbican": "secrets?limit=1",
+    "designate": "zones?limit=1",
+    "ironic": "nodes?limit=1",
+    "manila": "shares?limit=1",
 }
 #: Requests for a version, of which the fastest is the latency.
 _TIMED = 2

@@ -15,6 +15,9 @@ NOT_IN_RALLY = "Rally has no such scenario"
 NO_CONTEXT = "Rally has no such context"
 PAGES = "Rally reads the first page of messages only"
 LOOKED_UP = "Rally looks the external network up in each iteration, as an action"
+NO_MICROVERSION = "Rally refuses microversions of this service"
+NO_QUOTAS = "Rally's context fails: the client of Designate cannot get quotas"
+NO_SECURITY = "Rally's context fails with any security service"
 NO_WORDS = "Rally takes nics for a list, whatever it is"
 
 
@@ -558,5 +561,186 @@ def neutron() -> list[Load]:
             contexts={**whole, "quotas": {"neutron": {"network": 0}}},
             failing=TIMES,
             said="409 Conflict: Quota exceeded for resources: ['network']",
+        ),
+    ]
+
+
+def barbican() -> list[Load]:
+    """Secrets, containers and orders; Barbican has no spans."""
+    key = {"payload": "lab", "algorithm": "aes", "bit_length": 256, "mode": "cbc"}
+    args: dict[str, Mapping[str, Any]] = {
+        "BarbicanSecrets.list": {},
+        "BarbicanSecrets.create": {},
+        "BarbicanSecrets.create_and_delete": {},
+        "BarbicanSecrets.create_and_get": {},
+        "BarbicanSecrets.get": {},
+        "BarbicanSecrets.create_and_list": {},
+        "BarbicanSecrets.create_symmetric_and_delete": key,
+        "BarbicanContainers.list": {},
+        "BarbicanContainers.create_and_delete": {},
+        "BarbicanContainers.create_and_add": {},
+        "BarbicanContainers.create_certificate_and_delete": {},
+        "BarbicanContainers.create_rsa_and_delete": {},
+        "BarbicanOrders.list": {},
+        "BarbicanOrders.create_key_and_delete": {},
+        "BarbicanOrders.create_asymmetric_and_delete": {},
+    }
+    return [
+        *(Load(scenario=name, spans={}, args=given) for name, given in args.items()),
+        Load(
+            scenario="BarbicanOrders.create_certificate_and_delete",
+            spans={},
+            failing=TIMES,
+            said="400 Bad Request",
+        ),
+    ]
+
+
+def ironic() -> list[Load]:
+    """Nodes of Ironic's fake hardware."""
+    of = {"ironic": "db"}
+    fake = {"driver": "fake-hardware", "properties": {"cpus": 4, "cpu_arch": "x86_64"}}
+    create, delete = "IronicNodes.create_and_list_node", "IronicNodes.create_and_delete_node"
+    listed = {"detail": True, "associated": False, "maintenance": False, "sort_dir": "desc"}
+    return [
+        Load(scenario=create, spans=of, args=fake),
+        Load(scenario=create, spans=of, args={**fake, **listed}),
+        Load(scenario=delete, spans=of, args=fake),
+        Load(
+            scenario=delete,
+            spans=of,
+            args={**fake, "extra": {"of": "the lab"}},
+            contexts={"api_versions": {"ironic": {"version": "1.10"}}},
+            not_by_rally=NO_MICROVERSION,
+        ),
+        Load(
+            scenario=create,
+            spans={"ironic": ""},
+            args={"driver": "ipmi"},
+            failing=TIMES,
+            said="No valid host was found. Reason: No conductor service registered which supports "
+            "driver ipmi",
+        ),
+    ]
+
+
+def designate(zone: str) -> list[Load]:
+    """Zones and record sets; `zone` is the id of the one zone of the users' project."""
+    api = {"designate": ""}
+    basic = "DesignateBasic"
+    zones = {**USERS, "zones": {"zones_per_tenant": 2}}
+    return [
+        Load(scenario=f"{basic}.create_and_list_zones", spans=api),
+        Load(scenario=f"{basic}.create_and_delete_zone", spans=api, contexts=USERS),
+        Load(scenario=f"{basic}.list_zones", spans=api),
+        Load(scenario=f"{basic}.list_recordsets", spans=api, args={"zone_id": zone}),
+        *(
+            Load(
+                scenario=f"{basic}.{name}",
+                spans=api,
+                args={"recordsets_per_zone": 3},
+                contexts=zones,
+            )
+            for name in ("create_and_delete_recordsets", "create_and_list_recordsets")
+        ),
+        Load(
+            scenario=f"{basic}.create_and_list_zones",
+            spans=api,
+            contexts={"users": {}, "quotas": {"designate": {"zones": 2}}},
+            failing=1,
+            said="413 REQUEST ENTITY TOO LARGE: Quota exceeded for zones",
+            serial=True,
+            not_by_rally=NO_QUOTAS,
+        ),
+    ]
+
+
+def manila() -> list[Load]:
+    """Shares on a back end without share servers, and on one that has them."""
+    of, api = {"manila": "db"}, {"manila": ""}
+    nfs = {"share_proto": "NFS", "size": 1}
+    address = {"access_type": "ip", "access": "10.0.0.1"}
+    changes: dict[str, Mapping[str, Any]] = {
+        "create_and_delete_share": nfs,
+        "create_and_list_share": {**nfs, "detailed": False},
+        "create_and_extend_share": {**nfs, "new_size": 2},
+        "create_and_shrink_share": {**nfs, "size": 2, "new_size": 1},
+        "create_share_then_allow_and_deny_access": {**nfs, **address},
+    }
+    records: dict[str, Mapping[str, Any]] = {
+        "list_shares": {},
+        "list_share_servers": {},
+        "create_share_network_and_delete": {},
+        "create_share_network_and_list": {},
+        "create_security_service_and_delete": {"security_service_type": "kerberos"},
+        "attach_security_service_to_share_network": {},
+    }
+    networks = {**USERS, "manila_share_networks": {"use_share_networks": True}}
+    guarded = {**networks, "manila_security_services": {"security_services": [{"type": "ldap"}]}}
+    on_servers = {**nfs, "share_type": "with-servers"}
+    shares = {**nfs, "shares_per_tenant": 1}
+    # Rally has no defaults for them
+    some = {
+        **{"sets": 2, "set_size": 2, "delete_size": 2},
+        **{"key_min_length": 4, "key_max_length": 8},
+        **{"value_min_length": 4, "value_max_length": 8},
+    }
+    latest = {"api_versions": {"manila": {"version": "2.65"}}}
+    return [
+        *(
+            Load(scenario=f"ManilaShares.{name}", spans=of, args=args)
+            for name, args in changes.items()
+        ),
+        *(
+            Load(scenario=f"ManilaShares.{name}", spans=api, args=args)
+            for name, args in records.items()
+        ),
+        *(
+            Load(
+                scenario=f"ManilaShares.{name}",
+                spans=of,
+                args={**args, "share_type": "with-servers"},
+                contexts=networks,
+            )
+            for name, args in changes.items()
+        ),
+        Load(
+            scenario="ManilaShares.set_and_delete_metadata",
+            spans=api,
+            args=some,
+            contexts={**USERS, "manila_shares": shares},
+        ),
+        Load(
+            scenario="ManilaShares.set_and_delete_metadata",
+            spans=api,
+            args=some,
+            contexts={**guarded, "manila_shares": {**shares, "share_type": "with-servers"}},
+            not_by_rally=NO_SECURITY,
+        ),
+        *(
+            Load(
+                scenario=f"ManilaShares.{name}",
+                spans=of,
+                args=args,
+                contexts=latest,
+                not_by_rally=NO_MICROVERSION,
+            )
+            for name, args in changes.items()
+        ),
+        Load(
+            scenario="ManilaShares.create_and_list_share",
+            spans=api,
+            args=nfs,
+            contexts={"users": {}, "quotas": {"manila": {"shares": 1}}},
+            failing=1,
+            said="413 Request Entity Too Large: ShareLimitExceeded",
+            serial=True,
+        ),
+        Load(
+            scenario="ManilaShares.create_and_delete_share",
+            spans=api,
+            args=on_servers,
+            failing=TIMES,
+            said="400 Bad Request: Share network must be set",
         ),
     ]

@@ -18,8 +18,8 @@ from helpers.commands import environment
 
 FORKED = Path(__file__).with_name("forked_rally.py")
 
-#: Rally waits a second or two before it looks whether a server, a volume or an image is ready, and
-#: as long between its looks.
+#: Rally waits a second or two before it looks whether a server, a volume, an image or a share is
+#: ready, and as long between its looks.
 _SOON_S = {
     "glance_image_create_prepoll_delay": 0.1,
     "glance_image_create_poll_interval": 0.2,
@@ -30,6 +30,11 @@ _SOON_S = {
     "cinder_volume_create_prepoll_delay": 0.1,
     "cinder_volume_create_poll_interval": 0.2,
     "cinder_volume_delete_poll_interval": 0.2,
+    "manila_share_create_prepoll_delay": 0.1,
+    "manila_share_create_poll_interval": 0.2,
+    "manila_share_delete_poll_interval": 0.2,
+    "manila_access_create_poll_interval": 0.2,
+    "manila_access_delete_poll_interval": 0.2,
 }
 
 

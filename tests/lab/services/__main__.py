@@ -75,7 +75,8 @@ def _start(lab: Lab, given: argparse.Namespace) -> None:
 
     names = given.services
     if not names:
-        names, cannot = operations.available(operations.ALL)
+        usual = [name for name, service in operations.ALL.items() if not service.by_name]
+        names, cannot = operations.available(usual)
         for name, reason in cannot.items():
             tell(f"{name}: left out: {reason}")
     operations.start(lab, names, tell=tell)

@@ -14,10 +14,18 @@ from services.lab import Lab
 from services.process import Process
 from services.service import Service
 
-DATABASES = ("cinder", "mistral", "neutron", "nova_api", "nova_cell0", "nova")
+DATABASES = (
+    "cinder",
+    "designate",
+    "manila",
+    "mistral",
+    "neutron",
+    "nova_api",
+    "nova_cell0",
+    "nova",
+)
 #: Statements that make its own tables, in this order.
 SYSTEM = ("mysql_system_tables.sql", "mysql_performance_tables.sql")
-SYSTEM_FOLDER = Path("/usr/share/mysql")
 
 
 def database_url(lab: Lab, name: str) -> str:
@@ -69,7 +77,11 @@ class Mariadb(Service):
 
     def initialise(self, lab: Lab) -> None:
         statements = ["CREATE DATABASE mysql;", "USE mysql;", "SET @auth_root_socket = NULL;"]
-        statements += [(SYSTEM_FOLDER / name).read_text() for name in SYSTEM]
+        executable = _executable()
+        assert executable is not None, "check() comes first"
+        # also if the package was unpacked elsewhere than in /usr
+        folder = Path(executable).resolve().parents[1] / "share" / "mysql"
+        statements += [(folder / name).read_text() for name in SYSTEM]
         done = subprocess.run(
             [*_command(lab), "--bootstrap", "--skip-networking", "--init-file="],
             input="\n".join(statements),

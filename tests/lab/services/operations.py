@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 from services import environments
+from services.barbican import Barbican
 from services.catalogue import Catalogue
 from services.cinder import Cinder
+from services.designate import Designate
 from services.faults import Unavailable
 from services.glance import Glance
+from services.ironic import Ironic
 from services.keystone import Keystone
 from services.lab import Lab
+from services.manila import Manila
 from services.mariadb import Mariadb
 from services.mistral import Mistral
 from services.neutron import Neutron
@@ -41,6 +45,10 @@ SERVICES = (
     Neutron(),
     Nova(),
     Cinder(),
+    Barbican(),
+    Ironic(),
+    Designate(),
+    Manila(),
 )
 ALL: dict[str, Service] = {service.name: service for service in SERVICES}
 

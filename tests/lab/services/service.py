@@ -37,6 +37,9 @@ class Service:
     #: Whether its processes may start together; else each waits for the one before.
     at_once: bool = False
 
+    #: Whether it starts only if it is named: few need it, and its packages take time and disk.
+    by_name: bool = False
+
     def check(self) -> None:
         """Raise Unavailable where this machine cannot run it."""
 

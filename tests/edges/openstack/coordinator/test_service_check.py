@@ -108,6 +108,21 @@ def test_a_service_that_refuses_the_request_is_reported(cloud, traces):
     assert "responds with 403" in said["image"].detail
 
 
+def test_a_service_without_a_page_at_its_version_is_asked_for_a_list(cloud, traces):
+    kinds = {"dns", "key-manager", "baremetal", "shared-file-system"}
+    cloud.absent -= kinds
+    # as Designate
+    cloud.faults.append([r"GET /(designate|barbican|ironic|manila)/v\d$", 404, 100])
+
+    said = found(cloud, traces)
+
+    for kind in kinds:
+        assert said[kind].ok
+        assert "responds with 404" not in said[kind].detail
+    asked = {path for method, path, _ in cloud.seen if method == "GET"}
+    assert {"/designate/v2/zones?limit=1", "/ironic/v1/nodes?limit=1"} <= asked
+
+
 def test_version_and_clock_are_reported(cloud, traces):
     said = found(cloud, traces)
 
