@@ -25,6 +25,7 @@ _RANKS = {
     Law.CONSTANT: 0.0,
     Law.FALLS: 0.0,
     Law.VARIES: 0.0,
+    Law.UNCLEAR: 0.0,
     Law.LOGARITHMIC: 1.0,
     Law.GROWS: 2.0,
     Law.LINEAR: 3.0,
@@ -100,6 +101,11 @@ class RequestGrowth:
     def is_n_plus_one(self) -> bool:
         """Whether it makes a statement or a traced call for each member of the population."""
         return any(self.each(name) >= LEAST_EACH for name in (SQL, SPANS, CALLS))
+
+    @property
+    def unclear(self) -> tuple[str, ...]:
+        """The measures that may grow or not: their iterations differ as much as populations."""
+        return tuple(name for name in MEASURES if self.law(name) is Law.UNCLEAR)
 
     @property
     def returns_more(self) -> bool:

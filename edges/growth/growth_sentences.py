@@ -47,6 +47,9 @@ def short_answer(result: GrowthResult) -> str:
         known = "No growth of counts was found" if result.has_spans else "No counts are known"
         return f"{known} {over}. Times have no verdict: the load generator was the limit."
     beside = "" if result.has_spans else ", as far as times show"
+    unclear = next((one for one in result.requests if one.unclear), None)
+    if unclear is not None:
+        beside = f"; {plain(unclear.name, _NAME)} is unclear"
     return f"No growth of a request was found {over}{beside}."
 
 
@@ -186,11 +189,26 @@ def notes(result: GrowthResult) -> Iterator[str]:
             "No spans of the service: only times are compared. Trace it by --otlp, --traces-from,"
             " or the trace key of its deployment"
         )
+    for one in result.requests:
+        for name in one.unclear:
+            yield unclear_sentence(one, name)
     for population in result.limited:
         yield (
             f"The load generator was the limit at {count(population)}: times there are left out;"
             " use a smaller load or a larger machine"
         )
+    yield from _notes_on_runs(result)
+    if result.times_judged:
+        percent = f"{100 * result.spread:.0f} %"
+        if result.spread_measured:
+            yield f"Medians of equal runs differ by {percent} (standard deviation)"
+        else:
+            yield (
+                f"Medians of equal runs are assumed to differ by {percent}; --rounds 3 measures it"
+            )
+
+
+def _notes_on_runs(result: GrowthResult) -> Iterator[str]:
     for run in result.runs:
         if run.exit_code not in _USUAL:
             yield (
@@ -214,14 +232,20 @@ def notes(result: GrowthResult) -> Iterator[str]:
                 f"Counts at {count(run.population)} are of {count(run.counted)} of"
                 f" {count(run.traced, 'traced iteration')}: the slowest, and a random sample"
             )
-    if result.times_judged:
-        percent = f"{100 * result.spread:.0f} %"
-        if result.spread_measured:
-            yield f"Medians of equal runs differ by {percent} (standard deviation)"
-        else:
-            yield (
-                f"Medians of equal runs are assumed to differ by {percent}; --rounds 3 measures it"
-            )
+
+
+def unclear_sentence(request: RequestGrowth, name: str) -> str:
+    """Return a message on a count of which it is not clear whether it grows, with the remedy."""
+    points = request.measures[name].points
+    widest = max(points, key=lambda one: one.high - one.low)
+    least, greatest = (side(one.value for one in points) for side in (min, max))
+    within = f"{_number(widest.low)} to {_number(widest.high)}"
+    return (
+        f"{plain(request.name, _NAME)}: {_WORDS.get(name, name)} are {_number(least)} to"
+        f" {_number(greatest)} by population, and {within} by iteration at"
+        f" {count(widest.population)}, so that growth is unclear; make more iterations, or leave"
+        " the first ones out by `warmup`"
+    )
 
 
 def _number(value: float) -> str:

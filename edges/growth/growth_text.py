@@ -125,7 +125,7 @@ def verdict_word(one: RequestGrowth) -> str:
     if one.is_n_plus_one:
         return "N+1"
     if one.badness[0] <= 0:
-        return "no growth found"
+        return "unclear" if one.unclear else "no growth found"
     return "grows, returns more" if one.returns_more else "grows"
 
 

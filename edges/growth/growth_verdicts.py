@@ -10,6 +10,7 @@ from osbench.common.task import Task
 from osbench.coordinator.formatting import plain
 from osbench.edges.growth.growth_limits import LIMITED, GrowthLimits, elements
 from osbench.edges.growth.growth_result import TIME, GrowthResult, Measure, RequestGrowth, rank
+from osbench.edges.growth.growth_sentences import unclear_sentence
 from osbench.edges.growth.laws import FEWEST, GrowthFit, Law
 
 #: Characters of the name of a request.
@@ -21,7 +22,8 @@ class GrowthVerdict:
     """The verdict on one measure of a workload, or why there is none."""
 
     workload: str
-    #: None if there is no verdict: the load generator left too few populations with times.
+    #: None if there is no verdict: the load generator left too few populations with times, or
+    #: counts differ too much between iterations.
     success: bool | None
     detail: str
 
@@ -81,6 +83,8 @@ def _verdict(
     ]
     if broken:
         return False, "; ".join(broken)
+    if unclear := next((one for one, measure in known if measure.fit.law is Law.UNCLEAR), None):
+        return None, unclear_sentence(unclear, name)
     if any(_is_undecided(limit, measure.fit) for _, measure in known):
         return None, f"no verdict on a law, which takes {FEWEST} populations"
     exponents = [measure.fit.exponent for _, measure in known]

@@ -8,7 +8,8 @@ the logarithms between the two greatest populations, and needs no law.
 
 Values are medians. Counts of spans do not vary with the speed of a machine, so that any difference
 between the least and the greatest population refutes the constant. Their laws may miss them by
-rounding. Times vary between runs even of equal load: `RUN_SPREAD` is added to their intervals,
+rounding. If iterations at one population differ as much as the populations, counts are `unclear`.
+Times vary between runs even of equal load: `RUN_SPREAD` is added to their intervals,
 unless several runs of a population measure it.
 """
 
@@ -57,12 +58,16 @@ class Law(enum.StrEnum):
     VARIES = "varies"
     #: It differs at two populations, which are too few for a law.
     GROWS = "grows"
+    #: A count that differs, and that differs as much between iterations at one population.
+    UNCLEAR = "unclear"
     #: It is known at fewer than two populations.
     UNKNOWN = "unknown"
 
 
 #: Laws from the slowest growth to the fastest, as far as they are comparable.
 ORDER = (Law.CONSTANT, Law.LOGARITHMIC, Law.LINEAR, Law.LINEARITHMIC, Law.QUADRATIC)
+
+_NO_GROWTH = (Law.CONSTANT, Law.FALLS, Law.VARIES, Law.UNCLEAR, Law.UNKNOWN)
 
 _FUNCTIONS: dict[Law, Callable[[float], float]] = {
     Law.LOGARITHMIC: math.log,
@@ -116,7 +121,7 @@ class GrowthFit:
     @property
     def grows(self) -> bool:
         """Whether the value is greater at greater populations."""
-        return self.law not in (Law.CONSTANT, Law.FALLS, Law.VARIES, Law.UNKNOWN)
+        return self.law not in _NO_GROWTH
 
 
 def fit_growth(
@@ -136,6 +141,8 @@ def fit_growth(
     overall = _exponent((points[0], points[-1]), (deviations[0], deviations[-1]), counts=counts)
     constant = _Fitted.of(points, deviations, None)
     if _is_flat(points, constant, counts=counts):
+        if counts and _is_different(points):
+            return GrowthFit(law=Law.UNCLEAR, exponent=exponent)
         return GrowthFit(
             law=Law.CONSTANT,
             base=constant.base,
@@ -144,8 +151,9 @@ def fit_growth(
             predicted=constant.at(predict, points[-1].spread),
         )
     if overall.low <= 0:
-        law = Law.FALLS if overall.high < 0 else Law.VARIES
-        return GrowthFit(law=law, exponent=exponent)
+        hides_growth = counts and _is_different((points[0], points[-1])) and overall.value > 0
+        law = Law.UNCLEAR if hides_growth else Law.VARIES
+        return GrowthFit(law=Law.FALLS if overall.high < 0 else law, exponent=exponent)
     if len(points) < FEWEST:
         return GrowthFit(law=Law.GROWS, exponent=exponent)
     return _growing_fit(points, deviations, exponent, predict, likely)
@@ -210,6 +218,12 @@ def _is_flat(points: Sequence[Point], constant: _Fitted, *, counts: bool) -> boo
     least = min(one.value for one in points)
     greatest = max(one.value for one in points)
     return constant.holds or greatest < LEAST_GROWTH * least
+
+
+def _is_different(points: Sequence[Point]) -> bool:
+    """Return whether counts differ by more than a tenth, and by more than one."""
+    least, greatest = (side(one.value for one in points) for side in (min, max))
+    return greatest >= LEAST_GROWTH * least and greatest - least > 1
 
 
 def _exponent(points: Sequence[Point], deviations: Sequence[float], *, counts: bool) -> Estimate:

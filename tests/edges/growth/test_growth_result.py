@@ -5,8 +5,10 @@ from __future__ import annotations
 import io
 import json
 import math
+import random
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -219,6 +221,67 @@ def test_medians_have_intervals_by_their_order() -> None:
     assert few is not None
     assert (few.value, few.low, few.high) == (2, 1, 3)
     assert MedianFigure.of([]) is None
+
+
+def test_a_cold_cache_in_an_iteration_leaves_counts_exact() -> None:
+    # GET /v2.0/ports of a Neutron with 10,000 ports
+    neutron = MedianFigure.of_counts([199.0, *[104.0] * 7])
+    fewer = MedianFigure.of_counts([199.0, *[104.0] * 6])
+    mixed = MedianFigure.of_counts([104.0, 104.0, 199.0, 104.0, 199.0, 199.0, 104.0, 199.0])
+
+    assert neutron == MedianFigure(value=104, low=104, high=104)
+    assert fewer == MedianFigure(value=104, low=104, high=199)
+    assert mixed is not None
+    assert (mixed.low, mixed.high) == (104, 199)
+    assert MedianFigure.of_counts([]) is None
+    assert MedianFigure.of_counts([7.0]) == MedianFigure(value=7, low=7, high=7)
+
+
+@pytest.mark.parametrize("number", [8, 13, 20, 50])
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.35])
+def test_intervals_of_counts_hold_the_count_of_most_iterations(number: int, share: float) -> None:
+    chance = random.Random(f"{number} {share}")
+    inside = 0
+    for _ in range(400):
+        counts = [14.0 + 95 * (chance.random() < share) for _ in range(number)]
+        found = MedianFigure.of_counts(counts)
+        assert found is not None
+        inside += found.low <= 14 <= found.high
+
+    assert inside >= 0.95 * 400
+
+
+def result_with_cold_caches(iterations: int) -> GrowthResult:
+    """The growth of a request whose first iteration at each population makes 95 more statements."""
+    runs = grown_runs(POPULATIONS, SHOP)
+    for at, run in enumerate(runs):
+        (figures,) = [one for key, one in run.requests.items() if key == PORTS]
+        assert figures.sql is not None
+        counts = [4 + run.population / 100] * (iterations - 1)
+        sql = MedianFigure.of_counts([*counts, counts[0] + 95])
+        cold = replace(figures, sql=sql, spans=sql, time=None, bytes=None)
+        runs[at] = replace(run, requests={PORTS: cold})
+    return growth_of("Shop", runs, predict=None, item="port")
+
+
+def test_counts_that_differ_between_iterations_are_unclear_and_not_constant() -> None:
+    clear, unclear = result_with_cold_caches(8), result_with_cold_caches(5)
+    limits = {"sql": {"exponent": {"max": 0.1}}}
+
+    assert clear.requests[0].law("sql") is Law.LINEAR
+    assert verdict_of(limits, clear)[0] is False
+    assert unclear.requests[0].law("sql") is Law.UNCLEAR
+    success, detail = verdict_of(limits, unclear)
+    assert success is None
+    assert "SQL statements are 5 to 104 by population" in detail
+    assert "make more iterations, or leave the first ones out by `warmup`" in detail
+    assert verdict_of({"sql": {"law": "constant"}}, unclear)[0] is None
+    assert short_answer(unclear) == (
+        "No growth of a request was found from 100 to 10,000; ports is unclear."
+    )
+    text = printed(unclear)
+    assert re.search(r"^ports .* unclear, 104 .* unclear *$", text, re.M), text
+    assert detail.removeprefix("sql: ") in " ".join(text.split())
 
 
 def test_an_exponent_above_its_limit_misses_the_criterion() -> None:

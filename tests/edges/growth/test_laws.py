@@ -171,6 +171,26 @@ def test_one_more_call_is_growth_since_counts_have_no_noise() -> None:
     assert fitted({10: 0, 100: 0, 1000: 0}).exponent.value == 0  # type: ignore[union-attr]
 
 
+def spread(values: dict[int, tuple[float, float, float]]) -> GrowthFit:
+    """The fit of counts with their intervals by population."""
+    points = [
+        Point(population=population, value=value, low=low, high=high)
+        for population, (value, low, high) in values.items()
+    ]
+    return fit_growth(points, counts=True, predict=5 * max(values))
+
+
+def test_counts_whose_intervals_hide_growth_are_not_called_constant() -> None:
+    neutron = spread({1000: (14, 14, 109), 3000: (34, 34, 129), 10_000: (104, 104, 199)})
+    alike = spread({1000: (100, 95, 105), 3000: (104, 99, 109), 10_000: (103, 98, 108)})
+    steep = spread({100: (5, 5, 100), 1000: (14, 14, 109), 10_000: (104, 104, 199)})
+    one = spread({1000: (1, 1, 2), 3000: (2, 1, 2), 10_000: (2, 1, 2)})
+
+    assert (neutron.law, neutron.grows, neutron.predicted) == (Law.UNCLEAR, False, None)
+    assert steep.law is Law.UNCLEAR
+    assert (alike.law, one.law) == (Law.CONSTANT, Law.CONSTANT)
+
+
 def test_counts_of_batches_are_linear() -> None:
     batches = fitted({1000: 2 + 2, 10_000: 2 + 20, 100_000: 2 + 200})
 
