@@ -252,7 +252,7 @@ def grow(
       0 no criterion `growth` of the task is missed
       1 one is missed, or no iteration succeeded
       2 bad usage, or the service could not be filled
-      4 no verdict: the load generator was the limit at too many populations, or counts are unclear
+      4 no verdict: the load generator was the limit, or counts are unclear
       130 interrupted; results of the populations before are printed
     """
     if not Path(task).is_file():
