@@ -18,6 +18,8 @@ _KINDS: Mapping[str, tuple[str, str]] = {
     "min_events_s": (EVENT_RATE, "events/s"),
     "min_kb_s": (BYTE_RATE, "kB/s"),
 }
+#: Lowest rate that counts: an event, or kB, in ten days.
+_LEAST_RATE = 1e-6
 _LEAST: Mapping[str, Any] = {"type": "number", "exclusiveMinimum": 0, "maximum": 1e9}
 _LIMIT: Mapping[str, Any] = {
     "type": "object",
@@ -108,7 +110,7 @@ def _kind(limit: Mapping[str, Any]) -> tuple[str, str]:
 
 def _rates(columns: sla.Columns) -> Iterator[tuple[str, str, float]]:
     """Yield title of the chart, name of the request and rate of each stream."""
-    titles = {title for title, _ in _KINDS.values()}
+    titles = [title for title, _ in _KINDS.values()]
     for _, packed in columns.outputs:
         for chart in outputs(packed)["additive"]:
             if chart["title"] not in titles or not isinstance(chart["data"], list):
@@ -116,7 +118,7 @@ def _rates(columns: sla.Columns) -> Iterator[tuple[str, str, float]]:
             for pair in chart["data"]:
                 # a scenario may make charts with the same title, of other values
                 match pair:
-                    case [str(name), float(rate)] if 0 < rate < math.inf:
+                    case [str(name), float(rate)] if _LEAST_RATE <= rate < math.inf:
                         yield chart["title"], name, rate
 
 

@@ -25,7 +25,7 @@ MS = 1_000_000
 CHAT, ROWS = [30.0] * 4 + [20.0] * 96, [5000.0] * 100
 
 
-def rows(rates: Sequence[Any], name: str = "chat", title: str = EVENT_RATE) -> Columns:
+def rows(rates: Sequence[Any], name: str = "chat", title: Any = EVENT_RATE) -> Columns:
     """Iterations of one stream each with these rates."""
     found = []
     for number, rate in enumerate(rates, 1):
@@ -82,12 +82,11 @@ def test_several_limits_are_all_judged() -> None:
 
 
 def test_values_of_other_charts_are_left_out() -> None:
-    strange = [
-        rows([rate]) for rate in (0.0, -1.0, float("nan"), float("inf"), "fast", None, 10**30)
-    ]
-    other = rows([1.0], title="Rate of something else")
+    values = (0.0, -1.0, 5e-324, float("nan"), float("inf"), "fast", None, 10**18)
+    strange = [rows([rate]) for rate in values]
+    others = [rows([1.0], title=one) for one in ("Rate of something else", ["a list"])]
 
-    found = verdict({"min_events_s": 19}, rows(CHAT), other, *strange)
+    found = verdict({"min_events_s": 19}, rows(CHAT), *others, *strange)
 
     assert found.success, found.detail
 
