@@ -8,9 +8,9 @@ from pathlib import Path
 from services.catalogue import admin
 from services.lab import Lab
 from services.mariadb import database_url
-from services.process import Process, says
+from services.process import Process
 from services.rabbitmq import transport_url
-from services.service import Service, run_several, served
+from services.service import Service, daemon, run_several, served
 from services.settings import authtoken, ini, profiler, service_user
 
 BACKEND = "logging"
@@ -71,15 +71,8 @@ class Cinder(Service):
         run_several(python, "cinder.cmd.manage:main", _config(lab), [["db", "sync"]])
 
     def processes(self, lab: Lab) -> list[Process]:
-        environment = lab.environment("cinder") / "bin"
-        daemons = [
-            Process(
-                name=name,
-                command=[str(environment / name), "--config-file", str(_config(lab))],
-                ready=says(lab.processes.log(name), text),
-            )
-            for name, text in STARTED.items()
-        ]
+        config = _config(lab)
+        daemons = [daemon(lab, "cinder", name, config, text) for name, text in STARTED.items()]
         # Its WSGI application takes no path of a file: it looks below its user's home.
         env = {"HOME": str(lab.home("cinder"))}
         application = "cinder.wsgi.api:application"

@@ -10,7 +10,7 @@ from services.lab import Lab
 from services.mariadb import database_url
 from services.process import Process, says
 from services.rabbitmq import transport_url
-from services.service import INSIDE, Service, run, run_several, served
+from services.service import INSIDE, Service, daemon, run, run_several, served
 from services.settings import authtoken, ini, profiler
 
 DAEMONS = ("central", "worker", "producer")
@@ -60,7 +60,12 @@ class Designate(Service):
         application = "designate.wsgi.api:application"
         return [
             _nameserver(lab),
-            *(_daemon(lab, name) for name in DAEMONS),
+            *(
+                daemon(
+                    lab, "designate", f"designate-{name}", _config(lab), f"Starting {name} service"
+                )
+                for name in DAEMONS
+            ),
             served(lab, self, application, env=env, threads=8),
         ]
 
@@ -97,16 +102,6 @@ def _pool(port: int) -> str:
         ],
     }
     return json.dumps([pool], indent=2) + "\n"
-
-
-def _daemon(lab: Lab, name: str) -> Process:
-    command = lab.environment("designate") / "bin" / f"designate-{name}"
-    process = f"designate-{name}"
-    return Process(
-        name=process,
-        command=[str(command), "--config-file", str(_config(lab))],
-        ready=says(lab.processes.log(process), f"Starting {name} service"),
-    )
 
 
 def _nameserver(lab: Lab) -> Process:

@@ -11,9 +11,9 @@ from services.catalogue import admin
 from services.faults import NotStarted
 from services.lab import Lab
 from services.mariadb import database_url
-from services.process import Process, says
+from services.process import Process
 from services.rabbitmq import transport_url
-from services.service import Service, run_several, served
+from services.service import Service, daemon, run_several, served
 from services.settings import authtoken, ini, profiler
 
 #: Whether a back end handles share servers, by its name, which is the name of its share type, too.
@@ -72,15 +72,8 @@ class Manila(Service):
         run_several(python, "manila.cmd.manage:main", _config(lab), [["db", "sync"]])
 
     def processes(self, lab: Lab) -> list[Process]:
-        environment = lab.environment("manila") / "bin"
-        daemons = [
-            Process(
-                name=name,
-                command=[str(environment / name), "--config-file", str(_config(lab))],
-                ready=says(lab.processes.log(name), text),
-            )
-            for name, text in STARTED.items()
-        ]
+        config = _config(lab)
+        daemons = [daemon(lab, "manila", name, config, text) for name, text in STARTED.items()]
         # Its WSGI application takes no path of a file: it looks below its user's home.
         env = {"HOME": str(lab.home("manila"))}
         return [*daemons, served(lab, self, "manila.wsgi.api:application", env=env, threads=8)]

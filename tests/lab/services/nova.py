@@ -10,9 +10,9 @@ from services.catalogue import admin
 from services.faults import NotStarted
 from services.lab import Lab
 from services.mariadb import database_url
-from services.process import Process, says
+from services.process import Process
 from services.rabbitmq import transport_url
-from services.service import Service, run_several, served
+from services.service import Service, daemon, run_several, served
 from services.settings import Sections, authtoken, ini, profiler, service_user
 
 #: What a daemon logs when it has begun to take messages.
@@ -122,12 +122,7 @@ def _manage(lab: Lab, *calls: str) -> str:
 
 def _daemon(lab: Lab, name: str, text: str) -> Process:
     config = "nova-compute.conf" if name == "nova-compute" else "nova.conf"
-    command = lab.environment("nova") / "bin" / name
-    return Process(
-        name=name,
-        command=[str(command), "--config-file", str(lab.home("nova") / config)],
-        ready=says(lab.processes.log(name), text),
-    )
+    return daemon(lab, "nova", name, lab.home("nova") / config, text)
 
 
 def _make_flavors_and_image(lab: Lab) -> None:

@@ -12,7 +12,7 @@ import requests
 
 from services.faults import NotStarted
 from services.lab import Lab
-from services.process import Process
+from services.process import Process, says
 
 INSIDE = Path(__file__).parent / "inside"
 
@@ -90,6 +90,15 @@ def served(
         env=env,
         port=port,
         ready=lambda: answers(f"http://127.0.0.1:{port}{ready}"),
+    )
+
+
+def daemon(lab: Lab, service: str, name: str, config: Path, text: str) -> Process:
+    """A daemon from the environment of a service; `text` is in its log when it is up."""
+    return Process(
+        name=name,
+        command=[str(lab.environment(service) / "bin" / name), "--config-file", str(config)],
+        ready=says(lab.processes.log(name), text),
     )
 
 
