@@ -369,7 +369,7 @@ zuul-trial: $(VENV)/.ready
 	PATH="$(CURDIR)/build/zuul/venv/bin:$$PATH" ansible-lint --offline --profile production -c deploy/zuul/ansible-lint.yaml deploy/zuul/*.yaml deploy/zuul/tasks/*.yaml
 	PYTHONPATH=tests $(BIN)/python -m zuul_trial --tools build/zuul/venv --trials $(or $(TRIALS),20)
 
-# upgrades of the lab's Keystone and Glance, equal and slower; two minutes each on a free machine
+# upgrades of the lab's Keystone and Glance, equal and slower; two to four minutes each on a free machine
 upgrade-trial: $(VENV)/.ready
 	PYTHONPATH=tests:tests/lab $(BIN)/python -m upgrade_trial play --trials $(or $(TRIALS),20) --upgrades $(or $(UPGRADES),2)
 

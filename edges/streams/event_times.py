@@ -10,6 +10,10 @@ from osbench.common.plugin.atomic import WIDTH, Recorder
 #: the next.
 EVENT_ACTIONS = FIRST_EVENT, BETWEEN_EVENTS = "first event", "between events"
 
+#: Titles of the charts of rates, by name of the request.
+EVENT_RATE = "Rate of events in a stream, per second"
+BYTE_RATE = "Rate of bytes in a stream, kB/s"
+
 #: Atomic actions of an iteration, also of its streams side by side, up to which each time between
 #: events is recorded; and times that every stream may record.
 MOST_ACTIONS = 10_000

@@ -20,13 +20,13 @@ from osbench.common.plugin.atomic import Recorder
 from osbench.common.plugin.output_values import pack_output
 from osbench.common.plugin.scenario import Scenario
 from osbench.common.ports import clock
-from osbench.edges.streams.event_times import MOST_ACTIONS
+from osbench.edges.streams.event_times import BYTE_RATE, EVENT_RATE, MOST_ACTIONS
 from osbench.edges.streams.stream_body import StreamBody
 from osbench.edges.streams.stream_connections import (
     LoopStreamConnection,
     StreamConnection,
 )
-from osbench.edges.streams.stream_wish import BYTE_RATE, EVENT_RATE, StreamWish
+from osbench.edges.streams.stream_wish import StreamWish
 from osbench.worker.engine.engine import IterationTimeout
 from osbench.worker.http.addresses import shown_url
 from osbench.worker.http.blocking_driver import drive

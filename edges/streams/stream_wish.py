@@ -13,9 +13,6 @@ from osbench.common.plugin.signature import near
 #: Kinds of events; `BYTES` stands for none.
 BYTES = "bytes"
 KINDS = ("sse", "lines", "json", "chunks", BYTES)
-#: Titles of the charts of rates, by name of the request.
-EVENT_RATE = "Rate of events in a stream, per second"
-BYTE_RATE = "Rate of bytes in a stream, kB/s"
 #: Most events that `max_events` may name.
 _MOST_EVENTS = 10**9
 #: Longest `read_for`, seconds: 30 years; its nanoseconds fit into 64 bits.

@@ -35,9 +35,8 @@ from osbench.common.plugin.scenario import Scenario
 from osbench.common.protocol.exchanges import EXCHANGE
 from osbench.common.protocol.iteration_outputs import outputs
 from osbench.edges.streams.event_splitters import BadEvent
-from osbench.edges.streams.event_times import BETWEEN_EVENTS, FIRST_EVENT
+from osbench.edges.streams.event_times import BETWEEN_EVENTS, BYTE_RATE, FIRST_EVENT
 from osbench.edges.streams.stream_client import WrongStream
-from osbench.edges.streams.stream_wish import BYTE_RATE
 from osbench.worker.http.wire.wire_errors import BadResponse, EarlyEnd, ReceiveTimedOut
 from servers.child import PATIENCE_S
 

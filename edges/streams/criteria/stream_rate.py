@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from osbench.edges.streams.stream_wish import BYTE_RATE, EVENT_RATE
+from osbench.edges.streams.event_times import BYTE_RATE, EVENT_RATE
 from osbench.plugin import sla
 from osbench.plugin.formatting import three_digits
 from osbench.plugin.statistics import outputs

@@ -8,14 +8,17 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 
 from osbench.common.errors import OsbenchError, UsageError
 from osbench.common.plugin import entry_points
+from osbench.coordinator.front.cli.progress_display import Progress
 from osbench.edges.growth import population
 from osbench.edges.growth.population import Populating, by_command, by_seed
+from osbench.edges.growth.population_runs import PopulationRuns
 
 
 def never() -> bool:
@@ -74,15 +77,39 @@ def test_a_long_command_is_told_by_its_last_line(
     monkeypatch.setattr(population, "_TELL_S", 0.0)
     told: list[str] = []
 
-    def tell(line: str) -> None:
-        told.append(line)
-        (tmp_path / f"heard-{len(told)}").touch()
+    looks: list[int] = []
 
-    wait = f"until [ -e {tmp_path}/heard-%s ]; do sleep 0.01; done"
-    command = "; ".join(f"printf '  {one} of 2\\n\\n'; {wait % one}" for one in (1, 2))
+    def look() -> bool:
+        looks.append(len(told))
+        if looks.count(len(told)) == 3:
+            (tmp_path / f"go-{len(told)}").touch()
+        return False
 
-    assert by_command(command, 60).populate(10, never, tell)
+    wait = f"until [ -e {tmp_path}/go-%s ]; do sleep 0.01; done"
+    command = f"{wait % 0}; printf '  1 of 2\\n\\n'; {wait % 1}; echo 2 of 2; {wait % 2}"
+
+    assert by_command(command, 60).populate(10, look, told.append)
     assert told == ["1 of 2", "2 of 2"]
+
+
+def test_the_output_of_the_command_is_told_with_the_population() -> None:
+    said: list[str] = []
+
+    class Filling:
+        option = "--populate"
+
+        def populate(self, _: int, __: Callable[[], bool], tell: Callable[[str], None]) -> bool:
+            tell("7 of 9")
+            return False
+
+    progress = Progress(quiet=True)
+    progress.listener = said.append
+    anything: Any = None
+    filling: Any = Filling()
+
+    PopulationRuns(anything, anything, filling, progress).run((3000,), 1)
+
+    assert said == ["population 3,000: --populate", "population 3,000: 7 of 9"]
 
 
 def test_a_command_that_got_a_signal_says_which() -> None:

@@ -66,6 +66,22 @@ def test_times_and_counts_are_of_iterations_that_succeeded(tmp_path: Path) -> No
     assert RequestKey(0, "", "GET /items") in found.requests
 
 
+def test_a_cold_cache_of_the_first_iteration_leaves_counts_exact(tmp_path: Path) -> None:
+    # the first makes 95 more statements
+    run = stored_run(tmp_path, [one for one in ROWS if one[0] in range(1, 9)])
+    archive = Archive(run.directory.path)
+    for number in range(1, 9):
+        archive.keep(trace(number, 109 if number == 1 else 14))
+    archive.release()
+
+    figures = read_run(run.report, run.directory, 1000).requests[ITERATION]
+
+    assert figures.sql is not None
+    assert figures.spans is not None
+    assert (figures.sql.value, figures.sql.low, figures.sql.high) == (14, 14, 14)
+    assert (figures.spans.value, figures.spans.low, figures.spans.high) == (15, 15, 15)
+
+
 def test_a_run_without_traces_has_times_alone(tmp_path: Path) -> None:
     run = stored_run(tmp_path, ROWS)
 

@@ -32,6 +32,8 @@ def made(tmp_path: Path, *entries: dict[str, Any]) -> list[dict[str, Any]]:
     task = tmp_path / "task.yaml"
     done = coord("init", str(task), "--from-har", str(tmp_path / "it.har"))
     assert done.exit_code == 0, done.output
+    unsent = sum("postData" in one["request"] for one in entries)
+    assert f": {len(entries) - unsent} requests" in done.output
     checked = coord("validate", str(task))
     assert checked.exit_code == 0, checked.output + task.read_text("utf-8")
     document, problems = render(task.read_text("utf-8"), ".", {})
@@ -96,9 +98,11 @@ def test_a_group_has_requests_that_were_all_under_way(
 def test_a_page_is_in_no_group(tmp_path: Path) -> None:
     page = entry("GET", f"{SITE}/", answer="<html>", **{**PAGE, "took_s": 3.0})
 
-    steps = made(tmp_path, page, asked("/a", 1), asked("/b", 1.1))
+    opened = entry("GET", f"{SITE}/next", answer="<html>", **{**PAGE, "at_s": 1.15})
 
-    assert shape(steps) == ["/", ["/a", "/b"]]
+    steps = made(tmp_path, page, asked("/a", 1), asked("/b", 1.1), opened, asked("/c", 1.2))
+
+    assert shape(steps) == ["/", ["/a", "/b"], "/next", "/c"]
 
 
 def test_a_request_that_needs_a_value_of_a_member_comes_after_the_group(tmp_path: Path) -> None:

@@ -15,8 +15,7 @@ from osbench.common.plugin.atomic import Names
 from osbench.common.plugin.scenario import Scenario, VirtualUser
 from osbench.common.protocol.iteration_outputs import outputs
 from osbench.edges.streams import event_times
-from osbench.edges.streams.event_times import BETWEEN_EVENTS, FIRST_EVENT
-from osbench.edges.streams.stream_wish import BYTE_RATE
+from osbench.edges.streams.event_times import BETWEEN_EVENTS, BYTE_RATE, FIRST_EVENT
 from osbench.worker.engine.loop.loop_recorder import LoopRecorder
 from osbench.worker.http.http_clients import HttpClients
 from osbench.worker.http.user.expectations import CheckFailed, UnexpectedStatus

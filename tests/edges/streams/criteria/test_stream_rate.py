@@ -19,7 +19,7 @@ from osbench.coordinator.results.accounting.generator_delay import GeneratorDela
 from osbench.coordinator.results.accounting.workload_statistics import WorkloadStatistics
 from osbench.coordinator.task.taskfile.schema.schema_errors import validate
 from osbench.edges.streams.criteria.stream_rate import StreamRate
-from osbench.edges.streams.stream_wish import BYTE_RATE, EVENT_RATE
+from osbench.edges.streams.event_times import BYTE_RATE, EVENT_RATE
 
 MS = 1_000_000
 CHAT, ROWS = [30.0] * 4 + [20.0] * 96, [5000.0] * 100
